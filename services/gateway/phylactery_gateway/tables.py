@@ -81,6 +81,7 @@ messages = sa.Table(
     sa.Column("receive_us", sa.BigInteger, nullable=False),
     sa.Column("state", _NAME, nullable=False),
     sa.Column("turn_id", sa.String(128), nullable=True),
+    sa.Column("passed_on", sa.LargeBinary, nullable=True),  # null in a row from before it was known who wrote the text
 )
 turns = sa.Table(
     "turns",

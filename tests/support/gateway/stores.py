@@ -81,12 +81,21 @@ class Stores:
         )
 
     async def say(
-        self, text: str, *, sender: Sender | None = None, kind: Kind = Kind.TEXT, option: str = "", at: float = -1
+        self,
+        text: str,
+        *,
+        sender: Sender | None = None,
+        kind: Kind = Kind.TEXT,
+        option: str = "",
+        at: float = -1,
+        passed_on: str = "",
     ) -> int:
-        """Receive a message, written ``at`` that second."""
+        """Receive a message, written ``at`` that second; ``passed_on`` is what somebody else wrote in it."""
         written_us = START_US + round((self.seconds if at < 0 else at) * SECOND_US)
         wamid = f"wamid.{self.numbers + 1}"
-        return await self.receive(Received(sender or person(), kind, text, written_us, wamid, option))
+        return await self.receive(
+            Received(sender or person(), kind, text, written_us, wamid, option, passed_on=passed_on)
+        )
 
     async def conversation(self) -> str:
         """Return the id of the oldest conversation."""

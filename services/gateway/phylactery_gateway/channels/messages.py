@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -89,6 +89,13 @@ class Received:
     refers_to: str = ""
     """For an edit or a deletion, the external id of the message it is about."""
     media: Media | None = None
+    passed_on: str = ""
+    """What somebody else wrote, by the channel's own marks: forwarded, or written by a bot in the person's name. It is
+    never a part of the text."""
+
+    def by_another(self) -> Received:
+        """Return the message with its text as what somebody else wrote."""
+        return replace(self, text="", passed_on=self.text)
 
 
 class Delivery(IntEnum):

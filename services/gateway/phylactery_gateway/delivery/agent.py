@@ -55,13 +55,19 @@ class Agent:
         if turn.stale:
             raise NotWaitingError
         client = self.of(conversation)
-        text, shown = turn.text, _card(turn)
+        own, shown = turn.text, _card(turn)
         if turn.approval_id:
-            text = await self._answer(client, conversation, turn)
-            if not text:
+            own = await self._answer(client, conversation, turn)
+            if not own:
                 return
         stream = client.stream_message(
-            text, thread_id=conversation.thread_id, shown=shown, attachments=files, request_id=turn.turn_id
+            "\n".join(filter(None, (own, turn.passed_on))),
+            thread_id=conversation.thread_id,
+            shown=shown,
+            attachments=files,
+            own_spans=[(0, len(own))] if own else [],
+            message_starts=turn.starts,
+            request_id=turn.turn_id,
         )
         try:
             async with aclosing(stream) as events:

@@ -126,7 +126,7 @@ class TurnWorker:
                 reach("gateway.tried")
                 attached, missing = await self._files(conversation, turn)
                 notice = say(missing, conversation.language) if missing else ""
-                if turn.media and not (turn.text or attached):
+                if turn.media and not (turn.text or turn.passed_on or attached):
                     state = TurnState.REFUSED
                 else:
                     await self._agent.give(conversation, turn, attached)

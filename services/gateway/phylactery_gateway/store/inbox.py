@@ -127,7 +127,7 @@ class Inbox:
             if _amend(connection, row.conversation_id, received):
                 return
             state = MessageState.NOTED if received.kind is Kind.REVOKE else state
-            text = say("correction", row.language, text=text) if received.kind is Kind.EDIT else text
+            text = say("correction", row.language, text=text) if received.kind is Kind.EDIT and text else text
         notice = _NOTICES.get(received.kind)
         file = received.media
         if file is not None and file.kind in FETCHED:
@@ -135,7 +135,7 @@ class Inbox:
         if (notice or file is not None) and row.claimed:  # the agent keeps it for the person who has the conversation
             notice, text = None, f"{say(_named(received), row.language)} {text}".strip()
             file = None
-        if notice and not (received.kind is Kind.MEDIA and text):
+        if notice and not (received.kind is Kind.MEDIA and (text or received.passed_on)):
             state = MessageState.NOTED
         silent = row.human_until_us > now_us
         if silent and state is MessageState.WAITING:
@@ -150,6 +150,7 @@ class Inbox:
                 external_id=received.external_id,
                 kind=received.kind,
                 text=text.encode("utf-8", "replace"),
+                passed_on=received.passed_on.encode("utf-8", "replace"),
                 option=received.option,
                 sent_us=received.sent_us,
                 receive_us=now_us,
@@ -241,9 +242,10 @@ def _add(connection: Connection, channel: str, element: Element, now_us: int) ->
 
 def _amend(connection: Connection, conversation_id: str, received: Received) -> bool:
     """Change or withdraw a message that nobody has read yet; return True if there was one."""
-    values: dict[str, Any] = {"text": received.text.encode("utf-8", "replace")}
+    words, passed_on = (one.encode("utf-8", "replace") for one in (received.text, received.passed_on))
+    values: dict[str, Any] = {"text": words, "passed_on": passed_on}
     if received.kind is Kind.REVOKE:
-        values = {"state": MessageState.WITHDRAWN, "text": b""}
+        values = {"state": MessageState.WITHDRAWN, "text": b"", "passed_on": b""}
     changed = connection.execute(
         sa.update(messages)
         .where(

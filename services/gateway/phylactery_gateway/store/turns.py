@@ -80,6 +80,10 @@ class Turn:
     """The channel's id of the newest message in it."""
     media: Sequence[Media] = ()
     """The files that were sent with it, which are fetched when the agent is asked."""
+    passed_on: str = ""
+    """What others wrote that came with it, which is no part of the text."""
+    starts: Sequence[int] = ()
+    """Where in the text a further message begins, in code points."""
     tries: int = 0
 
 
@@ -201,11 +205,21 @@ class Turns:
         if chosen := rows[0].option if pressed else _typed_option(connection, conversation_id, rows):
             turn = _of_option(connection, conversation_id, rows[0], chosen)
         else:
-            text = "\n".join(bytes(row.text).decode() for row in rows if row.text)[:_MAX_TEXT]
-            plain = all(row.kind not in (Kind.QUICK_REPLY, Kind.MEDIA) for row in rows)
+            text, starts = _joined([_own(row) for row in rows])
+            room = max(_MAX_TEXT - len(text) - 1, 0)
+            passed_on = "\n".join(filter(None, map(_passed_on, rows)))[:room]
+            plain = not passed_on and all(row.kind not in (Kind.QUICK_REPLY, Kind.MEDIA) for row in rows)
             shown = _shown(connection, conversation_id, rows[0].sent_us) if plain else ()
             files = _files(connection, rows)
-            turn = Turn(turn_id_of(rows[0]), text, shown, external_id=rows[-1].external_id, media=files)
+            turn = Turn(
+                turn_id_of(rows[0]),
+                text,
+                shown,
+                external_id=rows[-1].external_id,
+                media=files,
+                passed_on=passed_on,
+                starts=starts,
+            )
         body = {name: value for name, value in asdict(turn).items() if name not in ("turn_id", "tries")}
         connection.execute(
             insert(turns)
@@ -336,6 +350,8 @@ def _open(connection: Connection, conversation_id: str) -> Turn | None:
     body = json.loads(row.body)
     body["shown"] = [(one[0], one[1]) for one in body["shown"]]
     body["media"] = [Media(*one) for one in body.get("media", ())]
+    if "passed_on" not in body and not body["approval_id"]:  # written before it was stored who wrote the text
+        body |= {"text": "", "passed_on": body["text"], "shown": ()}
     return Turn(row.turn_id, tries=row.tries, **body)
 
 
@@ -364,6 +380,25 @@ def _batch(rows: Sequence[sa.Row[Any]]) -> Sequence[sa.Row[Any]]:
     return rows
 
 
+def _own(row: sa.Row[Any]) -> str:
+    """Return what the person wrote in a message; nothing of one from before it was stored who wrote it."""
+    return "" if row.passed_on is None else bytes(row.text).decode()
+
+
+def _passed_on(row: sa.Row[Any]) -> str:
+    """Return what others wrote in a message."""
+    return bytes(row.text if row.passed_on is None else row.passed_on).decode()
+
+
+def _joined(parts: Sequence[str]) -> tuple[str, list[int]]:
+    """Return messages as one text, and where in it each but the first begins."""
+    text, starts = "", list[int]()
+    for part in filter(None, parts):
+        starts.append(len(text) + 1)
+        text = f"{text}\n{part}" if text else part
+    return text[:_MAX_TEXT], [start for start in starts[1:] if start < _MAX_TEXT]
+
+
 def _files(connection: Connection, rows: Sequence[sa.Row[Any]]) -> Sequence[Media]:
     """Return the files of messages, in their order."""
     ids = [row.message_id for row in rows if row.kind == Kind.MEDIA]
@@ -380,7 +415,7 @@ def _typed_option(connection: Connection, conversation_id: str, rows: Sequence[s
 
     Only the newest message counts that they had before them when they wrote.
     """
-    text = bytes(rows[0].text).decode().strip().rstrip(".")
+    text = _own(rows[0]).strip().rstrip(".")
     if len(rows) == 1 and rows[0].kind == Kind.TEXT and (command := text.lower()) in _COMMANDS:
         return _open_card(connection, conversation_id, rows[0].sent_us, _COMMANDS[command])
     if len(rows) > 1 or rows[0].kind == Kind.MEDIA or not (text.isascii() and text.isdigit()) or len(text) > 2:  # noqa: PLR2004 - no list is longer

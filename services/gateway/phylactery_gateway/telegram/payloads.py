@@ -17,6 +17,12 @@ _MAX_ID: Final = 512
 _FILES: Final = {"photo": "image", "voice": "audio", "audio": "audio", "video": "video", "document": "document"}
 _TYPES: Final = {"photo": "image/jpeg", "voice": "audio/ogg"}
 """Types that go without saying."""
+_OTHERS: Final = (
+    "forward_origin",
+    *("forward_date", "forward_from", "forward_from_chat", "forward_sender_name"),  # before Bot API 7.0
+    *("via_bot", "sender_chat", "sender_business_bot", "is_automatic_forward"),
+)
+"""Marks of a message that somebody else wrote: forwarded, written by a bot, a channel or another's account."""
 _UNREADABLE: Final = ("location", "contact", "venue", "poll", "dice", "video_note")
 
 _Json = Mapping[str, Any]
@@ -54,7 +60,14 @@ def _pressed(query: _Json) -> Content:
     return Received(_sender(query["from"], message["chat"]), Kind.CHOICE, data, 0, f"callback:{identifier}", data)
 
 
-def _message(message: _Json, kind: Kind, update_id: int) -> Content:  # noqa: PLR0911 - one for each kind of message
+def _message(message: _Json, kind: Kind, update_id: int) -> Content:
+    """Return a message; what somebody else wrote of it is kept apart from the person's words."""
+    content = _read(message, kind, update_id)
+    others = any(message.get(mark) for mark in _OTHERS)
+    return content.by_another() if others and isinstance(content, Received) else content
+
+
+def _read(message: _Json, kind: Kind, update_id: int) -> Content:  # noqa: PLR0911 - one for each kind of message
     chat = message["chat"]
     if chat["type"] != "private":
         return Kept("group")

@@ -40,6 +40,8 @@ _DELIVERIES: Final = {
     "played": Delivery.PLAYED,
     "failed": Delivery.UNKNOWN,
 }
+_FORWARDED: Final = ("forwarded", "frequently_forwarded")
+"""Marks in the context of a message that somebody else wrote."""
 _CHANGES: Final = ("user_changed_number", "user_changed_user_id")
 """System messages after which a person has another id. They have no contacts array."""
 
@@ -166,7 +168,16 @@ def _system(message: _Json) -> Content:
 
 
 def _received(message: _Json, sender: Sender, external_id: str, kind: Kind, text: str, **more: Any) -> Received:
-    return Received(sender, kind, text[:_MAX_TEXT], _time_us(message), external_id, **more)
+    received = Received(sender, kind, text[:_MAX_TEXT], _time_us(message), external_id, **more)
+    return received.by_another() if _is_forwarded(message) else received
+
+
+def _is_forwarded(message: _Json) -> bool:
+    """Return True if somebody else wrote a message, or the one that an edit changes."""
+    edit = message.get("edit")
+    inner = edit.get("message") if isinstance(edit, dict) else None
+    contexts = [one.get("context") for one in (message, edit, inner) if isinstance(one, dict)]
+    return any(context.get(mark) for context in contexts if isinstance(context, dict) for mark in _FORWARDED)
 
 
 def _text_message(message: _Json, sender: Sender, external_id: str) -> Content:
