@@ -22,6 +22,7 @@ TOPICS: Final = ("files", "reminders", "mail", "memory", "web", "outputs", "more
 """What help may be asked about."""
 _FILE: Final = "talk.yaml"
 _WITH: Final = "with"
+_PUZZLED: Final = "puzzled"
 _MAX_CHARACTERS: Final = 120
 _QUESTION: Final = re.compile(r"[?¿؟？]+")
 _PAUSE: Final = re.compile(r"[\s.…]+")
@@ -30,10 +31,14 @@ _LAUGHTER: Final = re.compile(r"(?i)\ba?(?:j[aei]|h[ae]){2,}[jh]?\b")
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """Small talk of a kind; ``topic`` is what help is asked about, empty for no topic."""
+    """Small talk of a kind; ``topic`` is what help is asked about, empty for no topic.
+
+    ``puzzled`` says that the words ask for help only if they answer no question: I don't know, what?
+    """
 
     kind: TalkKind
     topic: str = ""
+    puzzled: bool = False
 
 
 def read_talk(text: str) -> Talk | None:
@@ -46,11 +51,12 @@ def read_talk(text: str) -> Talk | None:
     if not words:
         return Talk("help") if _QUESTION.search(text) else None
     kinds = kinds_of(words, _phrases())
-    kind = next((kind for kind in get_args(TalkKind) if kind in kinds), None)
+    puzzled = _PUZZLED in kinds and "help" not in kinds
+    kind = "help" if puzzled else next((kind for kind in get_args(TalkKind) if kind in kinds), None)
     topics = [kind for kind in kinds if kind in TOPICS]
     if kind is None or (topics and kind != "help") or len(topics) > 1:
         return None
-    return Talk(cast("TalkKind", kind), topics[0] if topics else "")
+    return Talk(cast("TalkKind", kind), topics[0] if topics else "", puzzled)
 
 
 @cache
@@ -61,6 +67,9 @@ def _phrases() -> dict[tuple[str, ...], str]:
 
 def _read(file: Path) -> Iterator[tuple[tuple[str, ...], str]]:
     lists: dict[str, Any] = {entry.name: entry.value for entry in entries(file)}
-    for kind, phrases in (*((kind, lists[kind]) for kind in (*get_args(TalkKind), _WITH)), *lists["topics"].items()):
+    for kind, phrases in (
+        *((kind, lists[kind]) for kind in (*get_args(TalkKind), _PUZZLED, _WITH)),
+        *lists["topics"].items(),
+    ):
         for phrase in phrases:
             yield plain_words(phrase), kind
