@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from phylactery_understanding.replies.answers import read_answer
+from phylactery_understanding.replies.stops import read_stop
+
 from phylactery_forms.definitions.model import Form
 from phylactery_forms.dialogue.reading import accepted, taken_whole
 from phylactery_forms.dialogue.state import ConversationState, first_open, skip, undone
@@ -11,9 +14,14 @@ from phylactery_forms.values.model import Context
 
 def command_of(form: Form, conversation: ConversationState, text: str, context: Context) -> Command | None:
     """Return the command a message consists of; what the asked choice or question takes as its answer is none."""
-    command = command_in(words_of(text))
-    if command == "leave" and conversation["confirming"] is None and _is_answer(form, conversation, text, context):
-        return None  # later, asked for a time that a form calls so
+    command, stop = command_in(words_of(text)), read_stop(text)
+    if command is None and stop == "stop" and read_answer(text) == "unclear":
+        command = "cancel"
+    if command in {None, "cancel"} and stop == "denied":
+        command = "resume"
+    confirms = conversation["confirming"] is not None
+    if command in {"leave", "cancel"} and not confirms and _is_answer(form, conversation, text, context):
+        return None  # later, asked for a time that a form calls so; cancel, where an option is
     asked = form.by_id.get(conversation["asked"] or "")
     if command in {"undo", "skip", "same", "resume", "explain"} and asked is not None:
         takes = asked.type.name in {"choice", "yes_no", "pattern"} and accepted(asked, text, context) is not None
