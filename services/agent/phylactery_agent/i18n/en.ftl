@@ -86,6 +86,12 @@ waits_other = { $count ->
     [one] Another person still has to approve this: { $tools }. (/reject withdraws it)
    *[other] Another person still has to approve { $count } actions: { $tools }. (/reject withdraws them)
  }
+stopped = All right, cancelled: { $steps }.
+stopped_done = That had been done already: { $steps }.
+holding = All right, I am waiting.
+waits_words = I still need your answer to this: “{ $question }”
+waits_steps = Still to do: { $steps }. Say “continue” to go on, or “cancel”.
+quoted = “{ $text }”
 waits_unnamed = do what I asked you about
 answer_to_nothing = It is not clear what you are answering, so I changed nothing.
 too_many_wait = Too many things are already waiting here, so I did not start this: answer one of them first.

@@ -84,6 +84,12 @@ waits_other = { $count ->
     [one] Otra persona aún tiene que aprobar esto: { $tools }. (/reject lo retira)
    *[other] Otra persona aún tiene que aprobar { $count } acciones: { $tools }. (/reject las retira)
  }
+stopped = De acuerdo, cancelado: { $steps }.
+stopped_done = Ya estaba hecho: { $steps }.
+holding = De acuerdo, espero.
+waits_words = Aún espero tu respuesta a esto: «{ $question }»
+waits_steps = Queda por hacer: { $steps }. Di «continúa» para seguir, o «cancela».
+quoted = «{ $text }»
 waits_unnamed = hacer lo que te pregunté
 answer_to_nothing = No está claro a qué respondes, así que no he cambiado nada.
 too_many_wait = Aquí ya hay demasiadas cosas en espera, así que no he empezado esto: responde antes a alguna.

@@ -9,6 +9,7 @@ from phylactery_understanding.language.times import times_of
 from phylactery_understanding.replies.amendment import corrects
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.retraction import read_retraction
+from phylactery_understanding.replies.stops import read_stop
 from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.rules import doubts
@@ -80,7 +81,7 @@ def plain_reply(text: str) -> str:
     answer = read_answer(text)
     found = (
         ("cannot_forget", _FORGET.match(unaccented(text))),
-        ("dropped", answer == "no" or _DROPPED.match(text) or _takes_all_back(text)),
+        ("dropped", read_stop(text) != "denied" and (answer == "no" or _DROPPED.match(text) or _takes_all_back(text))),
         ("nothing_waits_at_all", answer == "yes" or _ANSWER_COMMAND.match(text)),
         ("program", _PROGRAM.match(text)),
         (CANNOT, _CANNOT.match(unaccented(without_lead(text)))),

@@ -39,8 +39,8 @@ def active(run_id: str, status: str = "suspended", *, approval_id: str = "", spo
     return SimpleNamespace(run_id=run_id, status=status, approval_id=approval_id, card=card_json(card), spoke_at=spoke)
 
 
-def said(text: str, kind: str = "message", run_id: str = "") -> Any:
-    return SimpleNamespace(text=text, kind=kind, run_id=run_id)
+def said(text: str, kind: str = "message", run_id: str = "", form: str = "") -> Any:
+    return SimpleNamespace(text=text, kind=kind, run_id=run_id, form=form, attachments=(), do_not_store=False)
 
 
 ONE = active("one", approval_id="ap_number1", spoke=1, also="ap_number1b")
@@ -68,6 +68,17 @@ ASKS = active("asks", spoke=2)
         (said("sí"), [ONE, ASKS], "asks"),
         (said("sí"), [ASKS, TWO], "two"),
         (said("sí"), [], None),
+        *(
+            (said(text), [ONE, ASKS, TWO], None)
+            for text in ("para", "cancel", "ayuda", "quiero hablar con una persona")
+        ),
+        *((said(text), [ASKS], None) for text in ("Stop!", "espera", "I want a human, my order is lost")),
+        *(
+            (said(text), [ASKS], "asks")
+            for text in ("no pares", "no sé", "no quiero hablar con una persona", "stop.txt")
+        ),
+        (said("quiero poner una queja", form="complaint"), [ASKS, TWO], None),
+        (said("para"), [active("served", "running"), ASKS], "served"),
         (said("", "approval_decided", "one"), [ONE, ASKS, TWO], "one"),
         (said("", "approval_decided", "gone"), [ONE, TWO], None),
     ],
@@ -101,6 +112,11 @@ def test_the_line_names_everything_that_waits_and_the_way_out_and_no_id(asked: l
     assert "/reject" in line
     assert "ap_" not in line
     assert "\n" not in line
+
+
+def test_while_a_form_is_open_no_run_that_asked_takes_what_is_said_in_it():
+    assert run_for(said("Ana García"), [ASKS, ONE], form_open=True) is None
+    assert run_for(said("APROBAR ap_number1 ________"), [ASKS, ONE], form_open=True) is ONE
 
 
 async def waits(stores: Stores, number: int, *, language: str = "") -> Claim:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from phylactery_understanding.replies.stops import read_stop
+
 from phylactery_agent.graph.core.state import LikelyState
 from phylactery_agent.i18n.help import help_text
 from phylactery_agent.i18n.texts import named, say, shortened, tool_title
@@ -15,7 +17,7 @@ from phylactery_agent.tools.registry import ToolRegistry
 
 def plainly_told(reading: Reading, language: Language, text: str) -> str:
     """Return the whole reply to words that no tool handles and that ask for nothing, or an empty string."""
-    key = plain_reply(text)
+    key = plain_reply(text) or ("dropped" if read_stop(text) == "stop" else "")
     if not key or (key == CANNOT and reading.doubt):
         return ""
     return say(key, language, clause=shortened(told_of(text)))

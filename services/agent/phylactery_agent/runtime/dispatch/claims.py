@@ -30,7 +30,7 @@ from phylactery_agent.runtime.dispatch.leases import (
 )
 from phylactery_agent.runtime.handoff.queue import STOPPED_FOR_PERSON
 from phylactery_agent.runtime.intake.coalescing import coalesce
-from phylactery_agent.runtime.intake.rows import insert_run, turn_of
+from phylactery_agent.runtime.intake.rows import FORM_IS_OPEN, insert_run, turn_of
 from phylactery_agent.runtime.intake.waiting import SPOKE_AT, run_for
 from phylactery_agent.runtime.privacy.erasure_store import lock_threads, remove_threads
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
@@ -45,7 +45,7 @@ _SET_ASIDE = 100
 """Maximum number of turns that one claim sets aside because they no longer need to be served."""
 
 _THREAD = Query(
-    sa.select(THREADS.c.thread_key, THREADS.c.handed_off)
+    sa.select(THREADS.c.thread_key, THREADS.c.handed_off, FORM_IS_OPEN.label("form_open"))
     .where(THREADS.c.thread_key == sa.bindparam("of_thread"))
     .with_for_update()
 )
@@ -259,7 +259,7 @@ class ClaimStore:
             remove_threads(connection, [turn.thread_key])
             return None
         silent = bool(thread.handed_off)
-        active = run_for(turn, runs, handed_off=silent)
+        active = run_for(turn, runs, handed_off=silent, form_open=bool(thread.form_open))
         if turn.kind == "approval_decided" and not _still_awaits(turn, active):
             _set_aside(connection, turn.turn_id, now)
             return None
@@ -272,7 +272,7 @@ class ClaimStore:
             raise HeldError(f"run {active.run_id} is held by another process", active.left_us / MICROSECONDS)
         if active.wait_us > 0 and not waited:
             raise HeldError(f"run {active.run_id} is not due yet", active.wait_us / MICROSECONDS)
-        beside = tuple(run_of(run) for run in runs if run.run_id != active.run_id and run.approval_id)
+        beside = tuple(run_of(run) for run in runs if run.run_id != active.run_id)
         return self._take(connection, turn, active, holder, now, beside=beside, silent=silent)
 
     def _take(

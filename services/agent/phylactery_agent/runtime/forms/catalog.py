@@ -12,6 +12,7 @@ from phylactery_forms.definitions.model import Form
 from phylactery_forms.definitions.reading import read_forms
 from phylactery_understanding.replies.answers import plain_words
 
+from phylactery_agent.rules.commands import denies_wish
 from phylactery_agent.rules.intents import parse_reply, talk_kind
 from phylactery_agent.rules.planner import read_request
 from phylactery_agent.rules.recognition.intents import FORM_BEGINS
@@ -109,7 +110,8 @@ class FormIntake:
 
     def begun_by(self, text: str) -> str:
         """Return the form that a text begins, or an empty string."""
-        return self._catalog.begun_by(text) or self._resembled(text)
+        begun = self._catalog.begun_by(text) or self._resembled(text)
+        return "" if begun and denies_wish(text) else begun
 
     def _resembled(self, text: str) -> str:
         """Return the form that a text surely asks for in words of its own, where no pattern reads another request."""

@@ -20,15 +20,13 @@ from phylactery_agent.ports import EffectState, Language, OpenForm
 from phylactery_agent.runtime.forms.catalog import FormCatalog
 from phylactery_agent.runtime.forms.metrics import answer_of
 from phylactery_agent.runtime.forms.sessions import ENDED, FormSessions, SessionChange, StoredSession, apply_change
-from phylactery_agent.runtime.runs.lifecycle import end
+from phylactery_agent.runtime.runs.lifecycle import SUPERSEDED, end_beside
 from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.storage.records import Claim, Ending, Lease, Owner
-from phylactery_agent.runtime.storage.schema import RUNS
 from phylactery_agent.timeparse.recurrence import zone
 from phylactery_agent.tools.registry import ToolRegistry
 
 FORM_GRAPH: Final = "form"
-SUPERSEDED: Final = "SUPERSEDED"
 _SUBMISSION, _CONVERSATION = "submission", "conversation"
 
 
@@ -143,14 +141,8 @@ class FormServing:
         if not leaves_form(ending):
             return
         superseded = apply_change(connection, lease, change, now)
-        if not superseded:
-            return
-        row = connection.execute(RUNS.select().where(RUNS.c.run_id == superseded).with_for_update()).one_or_none()
-        if row is None or row.status != RunStatus.SUSPENDED:
-            return
-        its = Lease(row.run_id, row.turn_id, row.thread_id, lease.owner, holder="", fence=row.fence + 1)
-        over = Ending(RunStatus.CANCELLED, SUPERSEDED, f"{row.turn_id}.superseded", "")
-        end(connection, its, RunStatus(row.status), over, now, tools=self._tools, cancel_us=now)
+        if superseded:
+            end_beside(connection, lease, superseded, SUPERSEDED, now, tools=self._tools)
 
 
 def leaves_form(ending: Ending) -> bool:

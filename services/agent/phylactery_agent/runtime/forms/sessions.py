@@ -101,11 +101,16 @@ class SessionChange:
     answer: Answer = ""
     """What the turn's message came to."""
 
+    @property
+    def ended(self) -> bool:
+        """Return True if nothing more is asked in the session."""
+        return self.status in ENDED
+
     def count(self) -> None:
         """Count the turn in the metrics; call it once, after the change is durable."""
         if self.opens:
             session_changed(self.form, BEGUN)
-        if self.status in ENDED:
+        if self.ended:
             session_changed(self.form, self.status)
         answered(self.form, self.answer)
 

@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_agent.rules.intents import parse_reply
 from phylactery_agent.runtime.intake.rows import turn_of
+from phylactery_agent.runtime.intake.waiting import passes_by
 from phylactery_agent.runtime.storage.records import StoredTurn
 from phylactery_agent.runtime.storage.schema import INBOX
 
@@ -68,7 +69,7 @@ def _wanted(turn: StoredTurn, waiting: Sequence[StoredTurn]) -> list[StoredTurn]
     """Return the messages directly behind a turn that ask to be coalesced and can be."""
     found: list[StoredTurn] = []
     for one in waiting:
-        if one.on_busy != "coalesce" or not _fit((turn, *found, one)):
+        if one.on_busy != "coalesce" or passes_by(turn) or passes_by(one) or not _fit((turn, *found, one)):
             break
         found.append(one)
     return found

@@ -18,6 +18,7 @@ from phylactery_understanding.replies.answers import read_answer
 
 from phylactery_agent.i18n.texts import say, shortened
 from phylactery_agent.ports import EffectState, Language, LikelyMeaning
+from phylactery_agent.rules.commands import denies_wish
 from phylactery_agent.rules.intents import parse_reply, talk_kind
 from phylactery_agent.rules.likely import NOTHING, Said, likely, said_in
 from phylactery_agent.rules.planner import off_tool, read_request
@@ -92,14 +93,14 @@ class LikelyMeanings:
             return None
         earlier = await self._earlier(claim)
         meant = likely(text, self._said(earlier, language), self._tools, language)
-        if meant.offered and claim.beside:
+        if meant.offered and _asks_approval(claim):
             return None  # a yes would be unclear while an approval waits
         return await self._told(meant, claim, earlier, language)
 
     async def accepted(self, claim: Claim, language: Language) -> ThreadChange:
         """Return the request that was offered in the reply just before a bare yes, or NO_CHANGE."""
         turn = claim.turn
-        if turn.kind != "message" or turn.do_not_store or claim.beside or read_answer(turn.text) != "yes":
+        if turn.kind != "message" or turn.do_not_store or _asks_approval(claim) or read_answer(turn.text) != "yes":
             return NO_CHANGE
         if turn.others:
             return NO_CHANGE  # it may be a yes to those words
@@ -152,6 +153,8 @@ class LikelyMeanings:
                 )
             case "pending" | "nothing_waits_at_all":
                 return _reply("pending_some" if claim.beside else "nothing_waits_at_all")
+            case "handoff_say" if denies_wish(claim.turn.text):
+                return _reply("fine")
             case "form_list":
                 titles = ", ".join(english if language == "en" else spanish for spanish, english in self._forms)
                 return _with(meant, forms=titles) if titles else _reply("form_list_none")
@@ -166,6 +169,10 @@ class LikelyMeanings:
         rows = await self._database.read(lambda connection: _DONE.all(connection, values))
         effects = {spec.name for spec in self._tools.offered() if spec.contract.effect != "read"}
         return [row.tool for row in rows if row.tool in effects]
+
+
+def _asks_approval(claim: Claim) -> bool:
+    return any(run.approval_id for run in claim.beside)
 
 
 def _with(meant: LikelyMeaning, **values: str) -> LikelyMeaning:

@@ -34,16 +34,17 @@ _LANGUAGE_BEFORE = (
 )
 FORM_GRAPH: Final = "form"
 """The graph that serves a message in a thread with an open form, whatever graph serves the thread otherwise."""
-_form_is_open = sa.exists().where(
+FORM_IS_OPEN = sa.exists().where(
     FORM_SESSIONS.c.thread_key == sa.bindparam("of_thread"), FORM_SESSIONS.c.ended_us == sa.literal_column("0")
 )
+"""Whether a form is open in the thread ``of_thread``."""
 _ADD_RUN = Update(
     sa.insert(RUNS).values(
         **{name: sa.bindparam(f"its_{name}") for name in _GIVEN_TO_RUN if name != "language"},
         # a conversation keeps the language of its last run until the person's words say otherwise
         language=sa.func.coalesce(sa.func.nullif(sa.bindparam("its_language"), ""), _LANGUAGE_BEFORE, ""),
         graph=sa.case(
-            (sa.or_(sa.bindparam("its_form") != "", _form_is_open), FORM_GRAPH),
+            (sa.or_(sa.bindparam("its_form") != "", FORM_IS_OPEN), FORM_GRAPH),
             else_=sa.select(THREADS.c.graph).where(THREADS.c.thread_key == sa.bindparam("of_thread")).scalar_subquery(),
         ),
         status=OPENED,

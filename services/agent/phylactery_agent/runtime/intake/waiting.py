@@ -1,25 +1,29 @@
 """Runs of a thread that wait for a person's answer, and the choice of the run that a message is for.
 
-A run that waits for an approval keeps its checkpoints under its own id, and its thread is free: a message that is not
-an answer opens another run alongside it. Still, only one run of a thread is executed at a time.
+A run that waits keeps its checkpoints under its own id, and its thread is free: a message that is not an answer opens
+another run alongside it. Still, only one run of a thread is executed at a time.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, get_args
 
 import sqlalchemy as sa
 from phylactery_chassis.db.statements import Query
 from phylactery_understanding.replies.answers import read_answer
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.ports import ApprovalRequest
-from phylactery_agent.rules.intents import parse_reply
+from phylactery_agent.graph.core.state import StepStatus
+from phylactery_agent.i18n.texts import is_unknown, shortened
+from phylactery_agent.ports import ApprovalRequest, Language
+from phylactery_agent.rules.commands import Command, read_command
+from phylactery_agent.rules.intents import parse_reply, without_store_phrase
 from phylactery_agent.runtime.runs.status import SERVED, RunStatus
 from phylactery_agent.runtime.storage.records import StoredTurn
-from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS
+from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, to_text
 
 MAX_WAITING: Final = 8
 """Maximum number of a thread's runs that wait for an approval; at that number a request opens no other one."""
@@ -27,22 +31,60 @@ MAX_WAITING: Final = 8
 SPOKE_AT: Final = sa.select(INBOX.c.position).where(INBOX.c.turn_id == RUNS.c.turn_id).correlate(RUNS).scalar_subquery()
 """The position in its thread of a run's last turn; the run with the greatest one spoke last."""
 _BESIDE: Final = Query(
-    sa.select(RUNS.c.approval_id, RUNS.c.card, SPOKE_AT.label("spoke_at")).where(
+    sa.select(RUNS, SPOKE_AT.label("spoke_at"), INBOX.c.kind, INBOX.c.text, INBOX.c.reply_text)
+    .outerjoin(INBOX, INBOX.c.turn_id == RUNS.c.turn_id)
+    .where(
         RUNS.c.thread_key == sa.bindparam("of_thread"),
         IS_ACTIVE,
         RUNS.c.status == sa.literal_column(f"'{RunStatus.SUSPENDED}'"),
-        RUNS.c.approval_id != "",
         RUNS.c.run_id != sa.bindparam("but_run"),
     )
 )
+"""The other runs of a thread that wait, each with its last turn's message and reply."""
+_STATUSES: Final = get_args(StepStatus)
 
 
-def run_for(turn: StoredTurn, runs: Sequence[Any], *, handed_off: bool = False) -> Any | None:
+@dataclass(frozen=True, slots=True)
+class WaitingRun:
+    """A run that waits for its person, as the end of another turn of its thread finds it."""
+
+    run_id: str
+    card: tuple[ApprovalRequest, ...]
+    """What it asks them to approve; without a card it waits for words."""
+    steps: tuple[str, ...]
+    """What it has not done and may still go on with, in the person's words."""
+    done: tuple[str, ...]
+    question: str
+    """What it asked if it waits for words, empty if it only said that it did not understand."""
+    words: str
+    """What the person said in its last turn, empty if that is not kept."""
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Return True if nothing is lost when it ends: it waits for any words at all."""
+        return not (self.card or self.steps or self.question)
+
+
+def command_of(turn: StoredTurn) -> Command | None:
+    """Return the command that a message gives to the conversation, or None for any other and for what is no message."""
+    if turn.kind != "message" or turn.attachments:
+        return None
+    return read_command(without_store_phrase(turn.text) if turn.do_not_store else turn.text)
+
+
+def passes_by(turn: StoredTurn) -> bool:
+    """Return True if a message answers no question, whatever waits: it gives a command, or begins a form."""
+    return turn.kind == "message" and (turn.form != "" or command_of(turn) is not None)
+
+
+def run_for(turn: StoredTurn, runs: Sequence[Any], *, handed_off: bool = False, form_open: bool = False) -> Any | None:
     """Return the active run of its thread in which a turn is served, or None if it opens a new run.
 
-    An answer is for the run it names, and one that names none is for the run that spoke last. Other words are for a run
-    that asked the person something, otherwise for a new run, unless too many wait already. While a person has the
-    thread, only an answer that names its approval is for a run that waits: everything else is said to that person.
+    An answer is for the run it names, and one that names none is for the run that spoke last. A command to the
+    conversation and the words that begin a form are for no run that waits. Other words are for a run that asked the
+    person something, unless a form is open, which asks in its place; otherwise for a new run, unless too many wait
+    already. While a person has the thread, only an answer that names its approval is for a run that waits: everything
+    else is said to that person.
     """
     served = next((run for run in runs if run.status in SERVED), None)
     if served is not None:
@@ -52,24 +94,40 @@ def run_for(turn: StoredTurn, runs: Sequence[Any], *, handed_off: bool = False) 
     spoke = sorted(runs, key=lambda run: run.spoke_at or 0, reverse=True)
     waiting = [run for run in spoke if run.approval_id]
     reply = parse_reply(turn.text) if waiting else None
-    if reply is not None and not handed_off:
-        return next((run for run in waiting if reply.approval_id in _ids(run)), waiting[0])
-    if handed_off:
-        return next((run for run in waiting if reply and reply.approval_id in _ids(run)), None)
+    if reply is not None or handed_off:
+        named = next((run for run in waiting if reply and reply.approval_id in _ids(run)), None)
+        return named if named or handed_off else waiting[0]
+    if not spoke or passes_by(turn):
+        return None
     if waiting and read_answer(turn.text) != "unclear":
         return spoke[0]
     # what others wrote answers no question of a run
-    takes = [run for run in spoke if not run.approval_id and not turn.wordless] or (
-        waiting if len(waiting) >= MAX_WAITING else []
-    )
+    asks = [] if form_open or turn.wordless else [run for run in spoke if not run.approval_id]
+    takes = asks or (waiting if len(waiting) >= MAX_WAITING else [])
     return takes[0] if takes else None
 
 
-def asked_beside(connection: Connection, thread_key: str, run_id: str) -> tuple[ApprovalRequest, ...]:
-    """Return what the other runs of a thread ask a person to approve, the oldest first."""
+def waiting_beside(connection: Connection, thread_key: str, run_id: str) -> list[WaitingRun]:
+    """Return the other runs of a thread that wait for its person, the oldest first."""
     rows = _BESIDE.all(connection, {"of_thread": thread_key, "but_run": run_id})
-    rows.sort(key=lambda row: row.spoke_at or 0)
-    return tuple(one for row in rows for one in card_of(row) if one.open)
+    return [_waiting(row) for row in sorted(rows, key=lambda row: row.spoke_at or 0)]
+
+
+def _waiting(row: Any) -> WaitingRun:
+    steps = json.loads(row.steps)
+    stand = {status: tuple(one["description"] for one in steps if one["status"] == status) for status in _STATUSES}
+    card, reply = card_of(row), to_text(row.reply_text or b"").partition("\n\n")[0]
+    over = not card and (stand["failed"] or stand["blocked"])  # its reply said what is not done: it only goes on anew
+    unknown = any(is_unknown(reply, language) for language in get_args(Language))
+    words = to_text(row.text) if row.kind == "message" else ""
+    return WaitingRun(
+        row.run_id,
+        card,
+        steps=() if over else (*stand["running"], *stand["pending"]),
+        done=stand["done"],
+        question="" if card or over or unknown else shortened(reply),
+        words=shortened(words) if parse_reply(words) is None else "",
+    )
 
 
 def card_of(row: Any) -> tuple[ApprovalRequest, ...]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.db.statements import Query, RowUpdate
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.checkpoints import rows as checkpoints
-from phylactery_agent.i18n.texts import say, waiting_line
+from phylactery_agent.i18n.texts import named, say, tool_title, waiting_line
 from phylactery_agent.ports import Language
 from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, open_in, pass_on, shown
-from phylactery_agent.runtime.intake.waiting import asked_beside, card_json
+from phylactery_agent.runtime.intake.waiting import WaitingRun, card_json, waiting_beside
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
 from phylactery_agent.runtime.storage.events import SILENT, append_event
 from phylactery_agent.runtime.storage.records import Ending, Lease, StoredTurn
@@ -28,11 +28,14 @@ from phylactery_agent.runtime.turn.model_calls import forget_replies
 from phylactery_agent.runtime.turn.tasks import tasks_of
 from phylactery_agent.tools.registry import ToolRegistry
 
+SUPERSEDED: Final = "SUPERSEDED"
+"""The reason of a run that waited and is not needed any more: another turn of its thread took its place."""
 _MAX_TRANSCRIPT = 100_000
 """Characters memory takes in one message."""
 
 _SET_RUN = RowUpdate(RUNS, "run_id")
 _SET_TURN = RowUpdate(INBOX, "turn_id")
+_LOCKED = Query(sa.select(RUNS).where(RUNS.c.run_id == sa.bindparam("of_run")).with_for_update())
 _STEPS = Query(sa.select(RUNS.c.steps).where(RUNS.c.run_id == sa.bindparam("of_run")))
 _LANGUAGE = Query(sa.select(RUNS.c.language).where(RUNS.c.run_id == sa.bindparam("of_run")))
 _KEEPING_NOTHING = Query(
@@ -64,7 +67,7 @@ def end(
     if ending.status not in ACTIVE:
         _close(connection, lease, ending, now, keep_seconds=0 if private else keep_seconds)
     if ending.tells_others:
-        ending = replace(ending, reply_text=_with_asked(connection, lease, ending.reply_text, tools))
+        ending = _pass_by(connection, lease, ending, now, tools=tools, served=turn is not None)
     if ending.escalation is not None:
         _call_person(connection, lease, ending.escalation, now)
     heard = _say(connection, lease, ending, now, served=turn is not None)
@@ -178,13 +181,75 @@ def _handle(
             _SET_TURN.later(connection, turn_id, text=b"", others=b"")
 
 
-def _with_asked(connection: Connection, lease: Lease, reply: str, tools: ToolRegistry) -> str:
-    """Return a reply that ends with what the thread's other runs still ask the person, as it is if they ask nothing."""
-    waiting = asked_beside(connection, lease.thread_key, lease.run_id)
-    if not (waiting and reply):
-        return reply
-    line = waiting_line(waiting, _language_of(connection, lease.run_id), tools)
-    return f"{reply}\n\n{line}"
+def _pass_by(
+    connection: Connection, lease: Lease, ending: Ending, now: int, *, tools: ToolRegistry, served: bool
+) -> Ending:
+    """End the runs beside a turn that nobody waits for any more, and return its ending with what its reply says of all.
+
+    A message that stops ends every run, which its reply names, and any other served message those that ask nothing.
+    What is left is named at the end of the reply; what waits for words is not while a form asks, because an answer to
+    the form could be taken for one to it. In the transaction of the turn's end: killed before it, nothing was ended.
+    """
+    language = _language_of(connection, lease.run_id)
+    beside = waiting_beside(connection, lease.thread_key, lease.run_id)
+    over = [one for one in beside if served and (ending.stops or one.asks_nothing)]
+    reason = CANCELLED if ending.stops else SUPERSEDED
+    stopped = [one for one in over if end_beside(connection, lease, one.run_id, reason, now, tools=tools)]
+    reply = _stopped(stopped, language, tools) if ending.stops else ending.reply_text
+    in_form = ending.form is not None and not ending.form.ended
+    left = [one for one in beside if one not in over and (one.card or not in_form)]
+    waits = _still_waits(left, language, tools) if reply else ""
+    return replace(ending, reply_text=f"{reply}\n\n{waits}" if waits else reply)
+
+
+def _stopped(stopped: Sequence[WaitingRun], language: Language, tools: ToolRegistry) -> str:
+    """Return the reply to a message that stopped runs: what is not done now, and what was done before."""
+    told = [say("dropped", language)]
+    left = [text for one in stopped for text in _left_of(one, language, tools)]
+    if left:
+        told = [say("stopped", language, steps=", ".join(left))]
+    if done := [text for one in stopped for text in _quoted(one.done, language, tools)]:
+        told.append(say("stopped_done", language, steps=", ".join(done)))
+    return " ".join(told)
+
+
+def _left_of(one: WaitingRun, language: Language, tools: ToolRegistry) -> Sequence[str]:
+    """Return what a run that was stopped has not done, as the person said it, or else what it asked to do."""
+    if one.steps or one.question:
+        return _quoted(one.steps or ((one.words,) if one.words else ()), language, tools)
+    return [named([one.tool for one in one.card], language, tools)] if one.card else []
+
+
+def _quoted(steps: Sequence[str], language: Language, tools: ToolRegistry) -> Sequence[str]:
+    """Return steps in quotation marks; one that is described by its tool's name alone is described in words."""
+    return [
+        tool_title(step, language, tools) if tools.get(step) else say("quoted", language, text=step) for step in steps
+    ]
+
+
+def _still_waits(waiting: Sequence[WaitingRun], language: Language, tools: ToolRegistry) -> str:
+    """Return the lines with what runs wait for: approvals first, then what they asked or may go on with."""
+    cards = [one for run in waiting for one in run.card if one.open]
+    lines = [waiting_line(cards, language, tools)] if cards else []
+    for run in waiting:
+        if not run.card and run.steps:
+            lines.append(say("waits_steps", language, steps=", ".join(_quoted(run.steps, language, tools))))
+        elif run.question:
+            lines.append(say("waits_words", language, question=run.question))
+    return "\n".join(lines)
+
+
+def end_beside(
+    connection: Connection, lease: Lease, run_id: str, reason: str, now: int, *, tools: ToolRegistry
+) -> bool:
+    """End a run of the lease's thread that waits, without a word of its own; return False if it had ended meanwhile."""
+    row = _LOCKED.one(connection, {"of_run": run_id})
+    if row is None or row.status != RunStatus.SUSPENDED:
+        return False
+    its = Lease(row.run_id, row.turn_id, row.thread_id, lease.owner, holder="", fence=row.fence + 1)
+    over = Ending(RunStatus.CANCELLED, reason, f"{row.turn_id}.{reason.lower()}", "")
+    end(connection, its, RunStatus.SUSPENDED, over, now, tools=tools, cancel_us=now)
+    return True
 
 
 def _keeps_nothing(connection: Connection, run_id: str) -> bool:

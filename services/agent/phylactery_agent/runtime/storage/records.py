@@ -272,7 +272,7 @@ class Claim:
     lease: Lease
     attempt: int
     beside: tuple[StoredRun, ...] = ()
-    """The thread's other runs that wait for an approval: none can be added while this one is served."""
+    """The thread's other runs that wait for the person: none can be added while this one is served."""
     silent: bool = False
     """A person has the thread: a message is passed on to them, and an answer to an approval card is served unheard."""
 
@@ -290,6 +290,8 @@ class Ending:
     """Everything that is to be approved together with that approval, itself first."""
     tells_others: bool = False
     """Append to the reply what other runs of the thread wait for, if any still do."""
+    stops: bool = False
+    """End every other run of the thread that waits, and reply with what is not done now."""
     steps: tuple[Mapping[str, Any], ...] | None = None
     """The plan after the turn; None keeps the stored one."""
     do_not_store: bool = False

@@ -42,7 +42,7 @@ from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.ports.services import Services
 from phylactery_agent.rules.attached import attached_request
 from phylactery_agent.rules.intents import TASK, TOOL_PATHWAY, parse_reply
-from phylactery_agent.rules.persons import asks_for_person
+from phylactery_agent.rules.persons import beside_wish
 from phylactery_agent.rules.planner import read_request
 from phylactery_agent.runtime.dispatch.leases import Leases, RunCancelledError
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
@@ -58,6 +58,7 @@ from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.intake.interpretation import Interpreter
 from phylactery_agent.runtime.intake.meanings import LikelyMeanings
 from phylactery_agent.runtime.intake.redaction import Sanitizing, kinds_found
+from phylactery_agent.runtime.intake.waiting import command_of
 from phylactery_agent.runtime.reminders.store import Reminding, TurnReminders
 from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.runs.store import RunStore
@@ -109,6 +110,8 @@ _READ_IF_THERE: Final = ("escalation", "conversation")
 """Keys of the same kind that only some graphs have."""
 _READ_OF_A_FORM: Final = ("metadata", "next_action", "is_off_topic", "is_correction", "is_valid", "current_field")
 
+STOPPED: Final = "STOPPED"
+"""The reason of a turn whose message stopped what waited in its thread."""
 MAX_ATTEMPTS = 10
 """Claims of one turn before it is given up: a message that kills the process must not do so forever."""
 _MAX_REMEMBERED = 10_000
@@ -264,7 +267,7 @@ class TurnServer:
         self.runs.begin_turn(writes, trace_id=trace_id, language=heard.language, pathway=heard.pathway)
         if claim.attempt > MAX_ATTEMPTS:
             return replace(_sorry(claim, canned_replies.TOO_MANY_ATTEMPTS, heard.language), status=RunStatus.DEAD)
-        if (without_graph := self._without_graph(claim, heard)) is not None:
+        if (without_graph := await self._without_graph(claim, heard)) is not None:
             return without_graph
         try:
             return await self._graphs_ending(claim, heard, writes, times, active)
@@ -295,6 +298,8 @@ class TurnServer:
         self, claim: Claim, heard: Classification, writes: TurnWrites, times: TurnTimes, active: ActiveTime
     ) -> Ending:
         served = await self._form_of(claim, heard)
+        if served is not None and served.opens and command_of(claim.turn) == "person":
+            return self._calls_person(claim, heard)  # a form that is not open yet has no question for it to answer
         state = await self._invoke(claim, heard, writes, times, active, served=served)
         ending = _ending(claim, state)
         if served is None or self.forms is None:
@@ -302,36 +307,65 @@ class TurnServer:
         change = self.forms.left(served, claim, cast("Mapping[str, Any]", state))
         return replace(ending, form=change, worth_remembering=False)
 
-    def _without_graph(self, claim: Claim, heard: Classification) -> Ending | None:
+    async def _without_graph(self, claim: Claim, heard: Classification) -> Ending | None:
         """Return the ending of a message that no graph is run for, None for any other.
 
-        While a person has the thread they answer it, and words that only ask for a person are answered here. In a form
-        those words may be an answer, so the form decides.
+        While a person has the thread they answer it. Words that ask for a person, and words that stop or hold what
+        waits beside this turn, are answered here: no model may read anything else into them. In a form those words may
+        be an answer, so the form decides.
         """
-        turn, reply_id = claim.turn, f"{claim.lease.turn_id}.reply"
+        turn = claim.turn
         if turn.kind != "message" or turn.resumed:
             return None
         if claim.silent:
-            return Ending(RunStatus.DONE, HANDED_OFF, reply_id, "")
-        if turn.others and not pointers(turn.attachments) and (turn.wordless or self._says_nothing(claim, heard)):
-            return Ending(RunStatus.DONE, "ANSWERED", reply_id, message("others_words", heard.language))
-        if claim.run.graph == FORM_GRAPH or not asks_for_person(asked_in(claim)):
-            return None
+            return Ending(RunStatus.DONE, HANDED_OFF, f"{claim.lease.turn_id}.reply", "")
+        if turn.wordless and _others_alone(claim):
+            return _told_apart(claim, heard)
+        return None if claim.run.graph == FORM_GRAPH else await self._commanded(claim, heard)
+
+    async def _commanded(self, claim: Claim, heard: Classification) -> Ending | None:
+        """Return the ending of a message that says something to the conversation itself, None for any other."""
+        reply_id = f"{claim.lease.turn_id}.reply"
+        match command_of(claim.turn):
+            case "person":
+                return self._calls_person(claim, heard)
+            case "stop" if claim.beside and not await self._changes_newer(claim):
+                return Ending(RunStatus.DONE, STOPPED, reply_id, message("dropped", heard.language), stops=True)
+            case "hold" if claim.beside:
+                return Ending(RunStatus.DONE, "ANSWERED", reply_id, message("holding", heard.language))
+            case _:
+                return _told_apart(claim, heard) if _others_alone(claim) and self._says_nothing(claim, heard) else None
+
+    def _calls_person(self, claim: Claim, heard: Classification) -> Ending:
+        """Return the ending of a wish for a person, which says what else the message asked for is not done."""
+        turn, reply_id, language = claim.turn, f"{claim.lease.turn_id}.reply", heard.language
+        besides = [one for one in beside_wish(asked_in(claim)) if read_request(one, self.tools).clauses]
+        left = f"\n\n{message('not_done', language, steps='; '.join(map(shortened, besides)))}" if besides else ""
         if not self.handoff:
-            return Ending(RunStatus.DONE, "ANSWERED", reply_id, message("handoff_nobody", heard.language))
+            return Ending(RunStatus.DONE, "ANSWERED", reply_id, message("handoff_nobody", language) + left)
         wanted = EscalationRequest("keyword", shortened(turn.text) if not turn.do_not_store else "")
-        asked = message("handoff_asked", heard.language)
+        asked = message("handoff_asked", language) + left
         return Ending(RunStatus.DONE, "ESCALATED", reply_id, asked, escalation=wanted)
 
     def _says_nothing(self, claim: Claim, heard: Classification) -> bool:
         """Return True if words beside what others wrote are no request of their own: do what it says."""
-        in_form = claim.run.graph == FORM_GRAPH
-        return (
-            self.models is None
-            and not in_form
-            and heard.intent == TASK
-            and not read_request(asked_in(claim), self.tools).clauses
-        )
+        return self.models is None and heard.intent == TASK and not read_request(asked_in(claim), self.tools).clauses
+
+    async def _changes_newer(self, claim: Claim) -> bool:
+        """Return True if a message takes back what was done since the runs beside it began to wait: cancel it.
+
+        RiskGate is told of what it takes back besides them: their own tasks end with them.
+        """
+        change = NO_CHANGE if self.changes is None else await self.changes.of(claim)
+        if change.run_id in {run.run_id for run in claim.beside}:
+            return False
+        if change.takes_back:
+            with contextlib.closing(self._gate(claim, {}, change, served=None, interprets=False)) as gate:
+                try:
+                    await gate.open_task()
+                except GateUnavailableError as error:  # what waits is stopped all the same
+                    _log.warning("RiskGate does not know that something was taken back", error=str(error))
+        return bool(change.meant)
 
     async def _form_of(self, claim: Claim, heard: Classification) -> ServedForm | None:
         if self.forms is None or claim.run.graph != FORM_GRAPH:
@@ -493,7 +527,13 @@ class TurnServer:
         return TurnReminders(shared, claim.lease, claim.turn, heard.language, request_turn) if shared else None
 
     def _gate(
-        self, claim: Claim, before: Mapping[str, Any], change: ThreadChange, *, served: ServedForm | None
+        self,
+        claim: Claim,
+        before: Mapping[str, Any],
+        change: ThreadChange,
+        *,
+        served: ServedForm | None,
+        interprets: bool = True,
     ) -> ReportingGate:
         """Return the gate for this turn. Only a person's message opens a task; an answer to an approval does not.
 
@@ -505,7 +545,7 @@ class TurnServer:
         words = self.sanitizing.said(turn) if said and not answers else NOTHING_SAID
         gate = self.services.gate(lease.owner)
         first_claim = lease.fence == 1  # not the attempt: a claim that was given back may not count as one
-        interpreter = self._interpreter(claim, before) if words.own else None
+        interpreter = self._interpreter(claim, before) if words.own and interprets else None
         opens_run = not turn.resumed
         task = TurnTask(
             gate,
@@ -559,6 +599,16 @@ class TurnServer:
         except SealError as error:
             _log.error("a reply's code is lost", reason=str(error), run_id=claim.lease.run_id)
             return "", {}
+
+
+def _others_alone(claim: Claim) -> bool:
+    """Return True if a message brings words of others, and no file that could be what the person's own are about."""
+    return bool(claim.turn.others) and not pointers(claim.turn.attachments)
+
+
+def _told_apart(claim: Claim, heard: Classification) -> Ending:
+    """Return the ending that says that what others wrote asks for nothing."""
+    return Ending(RunStatus.DONE, "ANSWERED", f"{claim.lease.turn_id}.reply", message("others_words", heard.language))
 
 
 def _sorry(claim: Claim, reason: str, language: Language) -> Ending:

@@ -24,9 +24,10 @@ from phylactery_agent.graph.core.output_inspection import quoting
 from phylactery_agent.graph.core.state import MAX_REPLANS, AgentState, StepState, StepStatus
 from phylactery_agent.graph.llm.asking import still_away_note
 from phylactery_agent.graph.llm.planning import NEED_INFO
+from phylactery_agent.i18n.help import talk_text
 from phylactery_agent.i18n.texts import error_text, is_unknown, say
 from phylactery_agent.ports import TurnContext
-from phylactery_agent.rules.intents import APPROVAL_DECIDED, is_continue, parse_reply
+from phylactery_agent.rules.intents import APPROVAL_DECIDED, is_continue, parse_reply, talk_kind
 from phylactery_agent.tools.contract import TOOL_ERROR
 
 Outcome = Command[Literal["Planner", "Executor", "Finalizer"]]
@@ -184,10 +185,19 @@ async def _user_input(state: AgentState, context: TurnContext) -> Outcome:
         return _ask_after_failure(state, context)
     if is_continue(text) and _first(steps, "pending"):
         return await _go_on(state, context)
-    answered = {"awaiting_user_input": False, "directive": ""}
-    if state["intent"] == "conversation":
-        return Command(goto="Finalizer", update={**answered, "plan": [], "steps": {}, "current_step": None})
-    return Command(goto="Planner", update={**answered, "plan": [], "steps": {}, "current_step": None})
+    return _other_words(state, context, [] if _first(steps, "failed") else _not_done(state))
+
+
+def _other_words(state: AgentState, context: TurnContext, left: list[str]) -> Outcome:
+    """Handle words that do not go on with the plan; ``left`` is what it has not done: small talk leaves it waiting."""
+    text = state["incoming"]["text"]
+    answered = {"awaiting_user_input": False, "directive": "", "plan": [], "steps": {}, "current_step": None}
+    if state["intent"] != "conversation":
+        return Command(goto="Planner", update={**answered, "notes": [*state["notes"], *left]})
+    if not left:
+        return Command(goto="Finalizer", update=answered)
+    talk = talk_text(talk_kind(text) or "help", text, state["language"], context.tools)
+    return _ask(state, [talk, *left, say("step_limit", state["language"])])
 
 
 def _answers_no_rule(text: str, context: TurnContext) -> bool:
