@@ -164,6 +164,53 @@ def test_who_wants_no_person_gets_none(text: str) -> None:
     assert said.conversation["status"] == "collecting"
 
 
+RESERVATION = """
+id: reservation
+version: 1
+title: {es: Reserva, en: Booking}
+description: {es: Una reserva., en: A booking.}
+triggers: {es: [mi reserva], en: [my booking]}
+fields:
+  - id: action
+    type: choice
+    label: {es: gestión, en: action}
+    ask: {es: "¿Qué quieres hacer?", en: "What do you want to do?"}
+    options:
+      choices:
+        - {id: change, label: {es: cambiar la fecha, en: change the date}}
+        - {id: cancel, label: {es: cancelar la reserva, en: cancel the booking}}
+        - {id: stop, label: {es: parar el envío, en: stop the delivery}}
+        - {id: keep, label: {es: no cancelar, en: don't cancel it}}
+  - {id: note, type: text, label: {es: nota, en: note}, ask: {es: "¿Algo más?", en: "Anything else?"}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "status"),
+    [
+        *((text, "cancel", "collecting") for text in ("cancelar la reserva", "Cancelar", "cancel the booking", "2")),
+        *((text, "stop", "collecting") for text in ("parar el envío", "stop the delivery", "parar")),
+        *((text, None, "cancelled") for text in ("cancela el formulario", "cancel the form", "cancelar todo")),
+        *((text, None, "cancelled") for text in ("para", "¡Basta ya!", "detente, por favor", "never mind")),
+        *((text, None, "collecting") for text in ("no quiero cancelar", "no pares", "don't cancel")),
+        *((text, "keep", "collecting") for text in ("no cancelar", "don't cancel it")),
+    ],
+)
+def test_words_that_stop_cancel_a_form_unless_they_are_an_option_or_denied(
+    text: str, action: str | None, status: str
+) -> None:
+    said = Simulation(parse_form(RESERVATION.encode(), "reservation.yaml"), Context("es", NOW, "ES"))
+    said.say(text)
+    assert (values(said).get("action"), said.conversation["status"]) == (action, status)
+
+
+@pytest.mark.parametrize("text", ["no quiero cancelar", "no canceles"])
+def test_a_denied_stop_is_no_answer_either(text: str) -> None:
+    said = Simulation(FORMS["appointment"], Context("es", NOW, "ES"))
+    said.say(text)
+    assert (values(said), said.conversation["asked"]) == ({}, "name")
+
+
 def test_undo_takes_back_a_correction_to_the_value_before_it() -> None:
     said = booked()
     said.say("no, mi correo es luis@ejemplo.com")

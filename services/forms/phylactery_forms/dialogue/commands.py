@@ -15,14 +15,15 @@ from phylactery_forms.values.model import Context
 def command_of(form: Form, conversation: ConversationState, text: str, context: Context) -> Command | None:
     """Return the command a message consists of; what the asked choice or question takes as its answer is none."""
     command, stop = command_in(words_of(text)), read_stop(text)
+    asked = form.by_id.get(conversation["asked"] or "")
+    if stop == "denied" and command in {None, "cancel"}:
+        found = accepted(asked, text, context) if asked is not None and asked.type.name == "choice" else None
+        return None if found is not None and not text[: found.start].strip(" ¡¿") else "resume"  # or it is an option
     if command is None and stop == "stop" and read_answer(text) == "unclear":
         command = "cancel"
-    if command in {None, "cancel"} and stop == "denied":
-        command = "resume"
     confirms = conversation["confirming"] is not None
     if command in {"leave", "cancel"} and not confirms and _is_answer(form, conversation, text, context):
         return None  # later, asked for a time that a form calls so; cancel, where an option is
-    asked = form.by_id.get(conversation["asked"] or "")
     if command in {"undo", "skip", "same", "resume", "explain"} and asked is not None:
         takes = asked.type.name in {"choice", "yes_no", "pattern"} and accepted(asked, text, context) is not None
         if takes and conversation["status"] == "collecting":
