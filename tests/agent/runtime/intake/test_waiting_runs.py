@@ -40,7 +40,8 @@ def active(run_id: str, status: str = "suspended", *, approval_id: str = "", spo
 
 
 def said(text: str, kind: str = "message", run_id: str = "", form: str = "") -> Any:
-    return SimpleNamespace(text=text, kind=kind, run_id=run_id, form=form, attachments=(), do_not_store=False)
+    said = {"text": text, "kind": kind, "run_id": run_id, "form": form}
+    return SimpleNamespace(**said, attachments=(), do_not_store=False, wordless=False)
 
 
 ONE = active("one", approval_id="ap_number1", spoke=1, also="ap_number1b")
