@@ -55,6 +55,24 @@ def test_killed_before_the_approval_the_same_request_asks_again_and_the_effect_h
         assert lines(stack) == ["one line"]
 
 
+@pytest.mark.parametrize("point", ["agent.5#2", "agent.claim.before#2", "agent.passed.before"])
+def test_killed_while_it_stops_what_waits_the_stop_is_served_again_and_nothing_of_it_runs(dying, point: str):
+    stack = dying("agent", point)
+    with Person(stack, "ana") as ana:
+        asked = ana.say(ASK)
+        assert asked.run.status == SUSPENDED
+        ana.say_and_lose("please stop", "stop-request-1")
+        await_death(stack, "agent")
+        relaunch(stack, "agent")
+        stopped = ana.say("please stop", request_id="stop-request-1")
+        assert (stopped.run.reason, ASK in stopped.reply.text) == ("STOPPED", True)
+        assert ana.say("please stop", request_id="stop-request-1").run.id == stopped.run.id
+        assert ana.run(asked.run.id).status == event_pb2.RUN_STATUS_CANCELLED
+        assert ana.say(yes(asked)).run.reason == "NOTHING_WAITS"
+        assert lines(stack) == []
+        assert list(ana.standing().pending_approvals) == []
+
+
 @pytest.mark.parametrize("point", ["agent.5#2", "agent.6", "agent.7", "agent.8", "agent.9", "agent.10", "agent.11"])
 def test_killed_after_the_approval_the_run_goes_on_by_itself_and_the_effect_happens_once(dying, point: str):
     stack = dying("agent", point)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.db.statements import Query, RowUpdate
+from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.checkpoints import rows as checkpoints
@@ -195,6 +196,8 @@ def _pass_by(
     over = [one for one in beside if served and (ending.stops or one.asks_nothing)]
     reason = CANCELLED if ending.stops else SUPERSEDED
     stopped = [one for one in over if end_beside(connection, lease, one.run_id, reason, now, tools=tools)]
+    if stopped:
+        reach("agent.passed.before")
     reply = _stopped(stopped, language, tools) if ending.stops else ending.reply_text
     in_form = ending.form is not None and not ending.form.ended
     left = [one for one in beside if one not in over and (one.card or not in_form)]
