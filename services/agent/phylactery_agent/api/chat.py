@@ -27,6 +27,7 @@ from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.timestamps import to_timestamp
 from phylactery_understanding.language.own_words import MAX_SPANS, refuse_bad_spans, refuse_bad_starts
 from phylactery_understanding.replies.answers import read_answer
+from phylactery_understanding.replies.stops import read_stop
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from phylactery_agent.api.files import FetchRequest, FileEdge, part_message
@@ -374,9 +375,12 @@ class ChatEdge:
         """Return the text to accept, and the codes of the other approvals it answers, by id.
 
         A clear yes or no to exactly what the caller was shown becomes the strict reply that the graph's router
-        recognises. Any other text is returned unchanged, without codes.
+        recognises. Any other text is returned unchanged, without codes. In a form words that stop are a no to what was
+        shown last, and do not cancel the form beneath it.
         """
         answer = read_answer(request.text) if request.shown_approvals and request.thread_id else "unclear"
+        if request.shown_approvals and request.thread_id and read_stop(request.text) == "stop":
+            answer = "no" if await self.forms.asks(owner.thread_key(request.thread_id)) else answer
         if answer == "unclear":
             return request.text, {}
         shown = {one.approval_id: one.args_hash for one in request.shown_approvals}

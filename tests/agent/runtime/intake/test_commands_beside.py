@@ -122,6 +122,23 @@ async def test_a_person_is_called_beside_a_card_which_waits_on_and_says_so(desk:
     assert 'Queda sin hacer: escribe "hola" en b.txt' in both.reply.text, "what else was asked for is not lost silently"
 
 
+async def test_a_stop_in_a_form_is_for_the_card_that_was_shown_last_and_otherwise_for_the_form(desk: System) -> None:
+    ana = desk.person("ana")
+    _, _, card = await told(ana, "t1", "quiero poner una queja", "luego sigo", WRITE.format("a"))
+    shown = card.pending_approval
+    stopped = await ana.say(
+        "para", shown_approvals=[chat_pb2.ShownApproval(approval_id=shown.approval_id, args_hash=shown.args_hash)]
+    )
+    assert (stopped.run.id, stopped.run.reason) == (card.run.id, "APPROVAL_REJECTED")
+    assert "¿Cómo te llamas?" in (await ana.say("seguir")).reply.text
+    review = ("Ana García", "AB-12345", "llegó roto", "La caja venía abierta", "ana@example.org", "sí")
+    *_, asked = await told(ana, "t1", *review)
+    over = await ana.say("para")
+    assert (asked.run.status, over.reply.text.count("\n")) == (SUSPENDED, 0), "its card is not said to wait"
+    assert (await ana.run(asked.run.id)).reason == "SUPERSEDED"
+    assert files(desk) == []
+
+
 async def test_two_cards_are_stopped_together_and_a_newer_action_is_taken_back_alone(desk: System) -> None:
     ana = desk.person("ana")
     *_, stopped = await told(ana, "t1", WRITE.format("a"), WRITE.format("b"), "asdf qwer", "cancela")

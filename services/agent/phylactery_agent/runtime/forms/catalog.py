@@ -123,6 +123,10 @@ class FormIntake:
             return ""
         return "" if read_request(text, self._tools).clauses else name
 
+    async def asks(self, thread_key: str) -> bool:
+        """Return True if a form is open in a thread."""
+        return bool(self._catalog.all()) and await self._sessions.open_in(thread_key) is not None
+
     async def hides(self, thread_key: str, *, begun: str) -> bool:
         """Return True if what is said in a thread may hold a sensitive value, so that none of it is kept readable."""
         if not self._sensitive:

@@ -199,8 +199,9 @@ def _pass_by(
     if stopped:
         reach("agent.passed.before")
     reply = _stopped(stopped, language, tools) if ending.stops else ending.reply_text
-    in_form = ending.form is not None and not ending.form.ended
-    left = [one for one in beside if one not in over and (one.card or not in_form)]
+    form = ending.form
+    in_form, replaced = form is not None and not form.ended, "" if form is None else form.supersedes
+    left = [one for one in beside if one not in over and one.run_id != replaced and (one.card or not in_form)]
     waits = _still_waits(left, language, tools) if reply else ""
     return replace(ending, reply_text=f"{reply}\n\n{waits}" if waits else reply)
 
