@@ -23,6 +23,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Kind = Literal["tenant", "user"]
 
+SHARED: Final = "shared"
+"""The folder of a workspace that holds the shared folders, where its tenant has any."""
 _HARMLESS: Final = re.compile(r"[a-z0-9_.@:-]{1,200}")
 _OTHER: Final = re.compile(r"[^a-z0-9_.@:-]+")
 _READABLE_CHARS: Final = 40

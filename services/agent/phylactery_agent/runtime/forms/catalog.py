@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from phylactery_chassis.errors import StartError
+from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_forms.definitions.documents import FormError
 from phylactery_forms.definitions.model import Form
 from phylactery_forms.definitions.reading import read_forms
@@ -18,8 +19,11 @@ from phylactery_agent.rules.planner import read_request
 from phylactery_agent.rules.recognition.intents import FORM_BEGINS
 from phylactery_agent.rules.recognition.recognizer import SURE, recognize
 from phylactery_agent.runtime.forms.sessions import FormSessions
+from phylactery_agent.tools.named_folders import SHARED
 from phylactery_agent.tools.registry import ToolRegistry
+from phylactery_agent.tools.specs import WRITE_FILE
 
+_log = get_logger("forms")
 _LIKE: Final = 0.75
 """The share of the words of a message and an example together that both must have."""
 _FEWEST: Final = 2
@@ -60,9 +64,12 @@ class FormCatalog:
         if folder is None:
             return cls({})
         try:
-            return cls(read_forms(folder))
+            forms = read_forms(folder)
         except FormError as error:
             raise StartError(f"AGENT_FORMS_DIR: {error}") from None
+        for form in forms.values():
+            _tell_where(form)
+        return cls(forms)
 
     def get(self, form_id: str) -> Form | None:
         """Return a form, or None if there is none of this id."""
@@ -94,6 +101,19 @@ class FormCatalog:
             if len(example & said) >= _FEWEST and len(example & said) >= _LIKE * len(example | said)
         }
         return found.pop() if len(found) == 1 else ""
+
+
+def _tell_where(form: Form) -> None:
+    """Log where a form's file goes: to the folder of whoever fills it in, where no folder may be missing."""
+    submission = form.submit
+    if submission is None or submission.tool != WRITE_FILE.name:
+        return
+    path = str(submission.args.get("path", ""))
+    if path.startswith(f"{SHARED}/"):
+        return
+    folder = path.rpartition("/")[0]
+    note = f"; the folder '{folder}' has to be there in each" if folder else ""
+    _log.info(f"what form '{form.id}' submits is written to the folder of each person who fills it in{note}", path=path)
 
 
 def _content(words: tuple[str, ...]) -> list[str]:

@@ -23,8 +23,9 @@ from typing import Any, Final, Protocol, cast
 import re2
 from phylactery_chassis.util.file_names import folded, is_hidden, is_key_material
 
-from phylactery_agent.tools.builtin.sandbox import SHARED, Sandbox, modified_at
+from phylactery_agent.tools.builtin.sandbox import Sandbox, modified_at
 from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
+from phylactery_agent.tools.named_folders import SHARED
 from phylactery_agent.tools.specs import ListDirArguments, SearchFilesArguments
 
 MAX_ENTRIES: Final = 1_000

@@ -17,13 +17,11 @@ from types import MappingProxyType
 from typing import Final
 
 from phylactery_agent.tools.contract import ToolFailedError
-from phylactery_agent.tools.named_folders import SharedFolder
+from phylactery_agent.tools.named_folders import SHARED, SharedFolder
 
 MAX_PATH_CHARS: Final = 400
 MAX_COMPONENT_BYTES: Final = 255
 RESERVED_PREFIX: Final = ".phylactery-"
-SHARED: Final = "shared"
-"""The folder of a workspace that holds the shared folders, where its tenant has any."""
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a FIFO must not wait for a writer; it has no effect on a regular file.
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
