@@ -147,8 +147,8 @@ def test_of_a_turn_that_is_not_to_be_stored_no_reply_is_kept_even_while_it_runs(
             found.extend(connection.execute(query).fetchall())
         says("A written word.")(exchange)
 
-    modelled.sandbox.mkdir(parents=True)
-    (modelled.sandbox / "log.txt").write_text("one line\n")
+    modelled.sandbox_of("ana").mkdir(parents=True)
+    (modelled.sandbox_of("ana") / "log.txt").write_text("one line\n")
     server.script(calls(("read_file", {"path": "log.txt"})), look_and_answer)
     modelled.start()
     with Person(modelled, "ana") as ana:

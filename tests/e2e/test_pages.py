@@ -112,6 +112,7 @@ async with PhylacteryClient("{stack.target("agent")}") as client:
 
 def test_the_program_of_the_chat_page_without_asyncio(stack: Stack):
     piece = blocks("chat.md", "python")[2].replace("127.0.0.1:50051", stack.target("agent")).replace("t1", "t-sync")
+    stack.sandbox.mkdir(parents=True, exist_ok=True)
     (stack.sandbox / "welcome.txt").write_text("welcome to the page")
     assert "welcome to the page" in run_python("pass", piece=piece)
 

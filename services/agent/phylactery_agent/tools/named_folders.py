@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from phylactery_chassis.util.durable_files import sync_folder, write_whole
 from pydantic import BaseModel, ConfigDict, Field
@@ -91,14 +91,15 @@ def remove_person_folder(root: Path, tenant: str, user_id: str) -> None:
 
 
 def is_named(name: str) -> bool:
-    """Return True for the folder name of a tenant, or of what belongs to it, False for one of a release up to 0.2."""
+    """Return True for the folder name of a tenant."""
     return name.startswith("tenant=")
 
 
-def former_name(owner: str) -> str:
-    """Return the folder name of a tenant or user in releases up to 0.2: its name, percent-encoded."""
-    name = quote(owner, safe="@:")
-    return "%2E" + name[1:] if name.startswith(".") else name
+def former_owner(name: str) -> str:
+    """Return the tenant or user of a folder of releases up to 0.2, percent-encoded; empty for any other folder."""
+    owner = unquote(name)
+    encoded = quote(owner, safe="@:")
+    return owner if name == ("%2E" + encoded[1:] if encoded.startswith(".") else encoded) else ""
 
 
 def _name_of(folder: Path) -> str:

@@ -107,7 +107,8 @@ async def test_everything_of_a_user_goes_and_everything_of_others_stays(system: 
     assert counts.pop("events") > 10
     assert counts.pop("checkpoints") > 1
     assert counts.pop("parcels") >= 3
-    assert counts == {"threads": 2, "runs": 4, "turns": 5, "tool_calls": 3}
+    assert counts == {"threads": 2, "runs": 4, "turns": 5, "tool_calls": 3, "files": 1}
+    assert system.written(f"{MARK}.txt") == []
     assert files_with(folder, MARK) == []
     assert await state_of(system, ana, waiting) == types_pb2.APPROVAL_STATE_CANCELLED
     assert await threads_of(system, ana, "t1", "t2") == []

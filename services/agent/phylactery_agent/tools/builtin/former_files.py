@@ -16,18 +16,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import unquote
 
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.durable_files import sync_folder
 
-from phylactery_agent.tools.builtin.journal import EffectJournal
+from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote
 from phylactery_agent.tools.builtin.sandbox import RESERVED_PREFIX, Sandbox
 from phylactery_agent.tools.builtin.versions import VersionStore, sha256
 from phylactery_agent.tools.builtin.workspaces import Workspaces
 from phylactery_agent.tools.contract import ToolFailedError
-from phylactery_agent.tools.named_folders import is_named, make_person_folder
+from phylactery_agent.tools.named_folders import former_owner, make_person_folder
 
 _log = get_logger("workspaces")
 _NO_FILE: Final = ""
@@ -53,7 +52,7 @@ class FormerFolder:
 
     tenant: str
     path: Path
-    files: Sequence[str]
+    files: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +92,8 @@ class FormerFiles:
         """
         with self._journal.exclusive():
             found = next((one for one in self._folders() if one.path.name == folder), None)
-            wanted = [
-                one for one in (found.files if found else ()) if not path or one == path or one.startswith(f"{path}/")
-            ]
+            files = sorted(found.files) if found else ()
+            wanted = [one for one in files if not path or one == path or one.startswith(f"{path}/")]
             if found is None or not wanted:
                 raise FileNotFoundError(f"{self._workspaces.root / folder / path} holds no file of a release up to 0.2")
             moved = [one for one in wanted if self._move(found, one, user_id)]
@@ -104,20 +102,27 @@ class FormerFiles:
     def _folders(self) -> Iterator[FormerFolder]:
         shared = {one.path.resolve() for one in self._workspaces.shared}
         for path in sorted(self._workspaces.root.iterdir()):
-            if path.is_dir() and not path.is_symlink() and not is_named(path.name):
-                yield FormerFolder(unquote(path.name), path, sorted(_files(path, shared)))
+            owner = former_owner(path.name)
+            if owner and path.is_dir() and not path.is_symlink():
+                yield FormerFolder(owner, path, frozenset(_files(path, shared)))
 
     def _changes(self, effects: Iterable[FileEffect], former: Iterable[str]) -> dict[tuple[str, str], list[_Change]]:
         """Return what is known of who changed which file, by tenant and path, for tenants with a former folder."""
         tenants, found = set(former), defaultdict[tuple[str, str], list[_Change]](list)
         for tenant, user_id in self._versions.users():
-            for change in self._versions.of(tenant, user_id).changes() if tenant in tenants else ():
-                found[tenant, change.path].append(_Change(user_id, change.before, change.after))
+            with suppress(ValueError, TypeError):  # damaged: what only it knew stays where it is
+                for change in self._versions.of(tenant, user_id).changes() if tenant in tenants else ():
+                    found[tenant, change.path].append(_Change(user_id, change.before, change.after))
         for effect in effects:
-            note = self._journal.read(effect.effect_key) if effect.tenant in tenants else None
+            note = self._note(effect) if effect.tenant in tenants else None
             if note is not None:
                 found[effect.tenant, note.path].append(_Change(effect.user_id, note.before, note.after))
         return found
+
+    def _note(self, effect: FileEffect) -> JournalNote | None:
+        with suppress(ValueError, TypeError):  # damaged
+            return self._journal.read(effect.effect_key)
+        return None
 
     def _move_if_whole(self, former: FormerFolder, path: str, changes: Sequence[_Change]) -> None:
         try:
@@ -131,7 +136,7 @@ class FormerFiles:
 
     def _move_draft(self, former: dict[str, FormerFolder], effect: FileEffect) -> None:
         """Move what an interrupted write left next to its file, so that it is decided as if nothing had moved."""
-        note = self._journal.read(effect.effect_key) if effect.tenant in former else None
+        note = self._note(effect) if effect.tenant in former else None
         if note is None or note.done:
             return
         parent = note.path.rpartition("/")[0]
@@ -173,10 +178,12 @@ def name_versions(root: Path) -> None:
     Each is one rename; what is there under both names, because an older agent still runs, stays and is tried again.
     """
     for tenant in sorted(root.iterdir()):
-        if is_named(tenant.name) or not tenant.is_dir():
+        if not former_owner(tenant.name) or not tenant.is_dir():
             continue
         for user in sorted(tenant.iterdir()):
-            named = make_person_folder(root, unquote(tenant.name), unquote(user.name))
+            if not former_owner(user.name):
+                continue
+            named = make_person_folder(root, former_owner(tenant.name), former_owner(user.name))
             with suppress(OSError):  # not empty
                 user.rename(named)
                 sync_folder(named.parent)
@@ -202,7 +209,12 @@ def _files(folder: Path, shared: set[Path]) -> Iterator[str]:
     """Yield the files below a folder as paths from it; no link is followed, and no shared folder is entered."""
     if folder.resolve() in shared:
         return
-    for entry in os.scandir(folder):
+    try:
+        entries = list(os.scandir(folder))
+    except OSError as error:
+        _log.error("a folder of former files cannot be read", folder=str(folder), why=type(error).__name__)
+        return
+    for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             for below in _files(Path(entry.path), shared):
                 yield f"{entry.name}/{below}"
