@@ -57,12 +57,12 @@ def pids_of(folder: Path) -> list[int]:
 
 
 def started_over(folder: Path) -> list[int]:
-    """Return the processes of services over a data folder, also of those that do not serve yet."""
+    """Return the processes of services over a data folder, also those that do not serve yet: who writes to its logs."""
     found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            if f"_DATA_DIR={folder}/".encode() in path.read_bytes():
-                found.append(int(path.parent.name))
+            if (process / "fd" / "2").readlink().parent == folder / "logs":
+                found.append(int(process.name))
         except OSError:  # it has ended meanwhile
             continue
     return found
@@ -78,7 +78,8 @@ def alive(pid: int) -> bool:
 
 @pytest.mark.parametrize("leave", ["/quit", "\x03", "\x04"], ids=["quit", "ctrl-c", "ctrl-d"])
 def test_run_opens_a_chat_asks_before_it_writes_and_stops_all_three(tmp_path: Path, leave: str):
-    terminal = Terminal("run", "--details", "--data-dir", str(tmp_path / "data"), "--language", "en", env=PORTS)
+    words = ("run", "--details", "--data-dir", str(tmp_path / "data"), "--language", "en")
+    terminal = Terminal(*words, env=PORTS, installed=leave == "/quit")
     terminal.expect("model    none: static mode")
     terminal.expect("one person uses this, so you are asked")
     terminal.expect("you ›")
@@ -137,7 +138,7 @@ def test_what_was_left_waiting_waits_when_the_chat_is_opened_again(tmp_path: Pat
 
 
 def test_a_terminated_run_leaves_no_service_behind(tmp_path: Path):
-    terminal = Terminal("up", "--data-dir", str(tmp_path / "data"), env=PORTS)
+    terminal = Terminal("up", "--data-dir", str(tmp_path / "data"), env=PORTS, installed=True)
     terminal.expect("agent +127")
     pids = pids_of(tmp_path / "data")
     os.kill(terminal.pid, signal.SIGTERM)
@@ -146,7 +147,7 @@ def test_a_terminated_run_leaves_no_service_behind(tmp_path: Path):
 
 
 def test_ctrl_c_again_and_again_leaves_no_service_behind(tmp_path: Path):
-    terminal = Terminal("up", "--data-dir", str(tmp_path / "data"), env=PORTS)
+    terminal = Terminal("up", "--data-dir", str(tmp_path / "data"), env=PORTS, installed=True)
     terminal.expect("agent +127")
     pids = pids_of(tmp_path / "data")
     os.write(terminal.fd, b"\x03" * 3)
@@ -156,7 +157,7 @@ def test_ctrl_c_again_and_again_leaves_no_service_behind(tmp_path: Path):
 
 
 def test_ctrl_c_while_the_services_start_is_no_fault_and_leaves_none_behind(tmp_path: Path):
-    terminal = Terminal("up", "--data-dir", str(tmp_path / "data"), env=PORTS)
+    terminal = Terminal("up", "--data-dir", str(tmp_path / "data"), env=PORTS, installed=True)
     while not (tmp_path / "data" / "logs" / "riskgate.log").exists():
         assert alive(terminal.pid)
         time.sleep(0.01)

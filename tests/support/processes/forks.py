@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.forkserver
 import os
 import runpy
 import signal
@@ -39,15 +40,16 @@ class Forked:
         *,
         out: Path = _NOWHERE,
         err: Path = _NOWHERE,
+        terminal: Path | None = None,
     ) -> None:
         """Start `python -m module words` with exactly this environment; out and err are appended to.
 
-        If the module is -c, the first word is the program text.
+        If the module is -c, the first word is the program text. A terminal is one for all three, and controlled by the
+        program.
         """
         self.args = [module, *map(str, words)]
-        self._process = _FORKS.Process(
-            target=_become, args=(self.args, dict(environment), str(out), str(err)), daemon=True
-        )
+        files = [str(path) for path in ((terminal,) * 3 if terminal else (_NOWHERE, out, err))]
+        self._process = _FORKS.Process(target=_become, args=(self.args, dict(environment), files), daemon=True)
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
@@ -83,14 +85,26 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-def _become(words: list[str], environment: dict[str, str], out: str, err: str) -> None:
+def shared_address() -> str:
+    """Return what a forked program says to `share_forks` to fork others from the same process."""
+    multiprocessing.forkserver.ensure_running()
+    return str(multiprocessing.forkserver._forkserver._forkserver_address)
+
+
+def share_forks(address: str) -> None:
+    """Make this forked program's own Forked programs forks of what it was forked from itself."""
+    server = multiprocessing.forkserver._forkserver
+    server._forkserver_address, server.ensure_running = address, lambda: None
+    multiprocessing.current_process()._config["daemon"] = False  # one that ends with its parent may not start others
+
+
+def _become(words: list[str], environment: dict[str, str], files: list[str]) -> None:
     """Turn this process into what Python would have started for the words."""
     os.setsid()
     os.environ.clear()
     os.environ.update(environment)
-    appending = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    for number, path, flags in ((0, os.devnull, os.O_RDONLY), (1, out, appending), (2, err, appending)):
-        opened = os.open(path, flags, 0o600)
+    for number, path in enumerate(files):
+        opened = os.open(path, os.O_RDWR if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(opened, number)
         os.close(opened)
     sys.stdin, sys.stdout, sys.stderr = (
