@@ -41,7 +41,7 @@ def running(pid: int) -> bool:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[McpPlace]:
-    made = McpPlace(tmp_path / "mcp").pinned()
+    made = McpPlace(tmp_path / "mcp")
     yield made
     made.clear("hold")
     made.stop()
@@ -49,7 +49,7 @@ def place(tmp_path: Path) -> Iterator[McpPlace]:
 
 @pytest.fixture
 def stack(place: McpPlace, tmp_path: Path, make_stack: Callable[..., Stack]) -> Stack:
-    bundle = place.bundle(tmp_path / "mcp-bundle")
+    bundle = place.prepared(tmp_path / "mcp-bundle")
     return make_stack(agent=place.agent_env(), riskgate={"RISKGATE_BUNDLE": str(bundle)})
 
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from phylactery.agent.v1 import tool_pb2, tool_pb2_grpc
 from phylactery_agent.tools.contract import FINAL_ERRORS
 from phylactery_agent.tools.mcp import server
+from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of
 from tests.support.servers.mcp import KNOWN, McpPlace
@@ -55,8 +57,7 @@ async def opened(place: McpPlace, folder: Path, **options: Any) -> AsyncIterator
     """The three services; the server's tools are pinned and in the catalog, and the server is there."""
     if place.kind == "http":
         await asyncio.to_thread(place.serve)
-    await asyncio.to_thread(place.pinned)
-    bundle = await asyncio.to_thread(place.bundle, folder / "bundle")
+    bundle = await asyncio.to_thread(place.prepared, folder / "bundle")
     system = System(folder / "system", bundle=bundle)
     try:
         await system.start_riskgate()
@@ -84,6 +85,17 @@ async def stdio(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
         yield system, place
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[System, McpPlace]]:
+    """What tests use one after another that give the server no fault, each as a tenant of its own."""
+    folder = tmp_path_factory.mktemp("shared")
+    place = McpPlace(folder / "mcp")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", str(folder)))
+        async with opened(place, folder) as system:
+            yield system, place
+
+
 async def approve(ana: Person, answer: Any, thread_id: str = "t1") -> Any:
     approval_id, code = approval_of(answer)
     return await ana.say(f"APPROVE {approval_id} {code}", thread_id)
@@ -105,18 +117,20 @@ async def test_a_tool_of_a_server_is_asked_for_approved_and_run_once(both: tuple
     assert [(call.tool, call.state) for call in run.tool_calls] == [(NOTE, "finished")]
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.slow
-async def test_rejected_it_never_reaches_the_server(stdio: tuple[System, McpPlace]) -> None:
-    system, place = stdio
-    ana = system.person("ana")
+async def test_rejected_it_never_reaches_the_server(shared: tuple[System, McpPlace]) -> None:
+    system, place = shared
+    ana = system.person("ana", new_id("tenant"))
     asked = await ana.say("keep the note buy milk", language="en")
     await ana.say(f"REJECT {asked.pending_approval.approval_id}")
-    assert place.effects == []
+    assert "buy milk" not in place.effects
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.slow
-async def test_the_servers_tools_are_listed_with_what_was_configured_of_them(stdio: tuple[System, McpPlace]) -> None:
-    system, _ = stdio
+async def test_the_servers_tools_are_listed_with_what_was_configured_of_them(shared: tuple[System, McpPlace]) -> None:
+    system, _ = shared
     listed = await tools(system)
     note, look, facts = listed[NOTE], listed["mcp_test_look"], listed["mcp_test_facts"]
     assert (note.source, note.enabled, note.checked, note.description) == ("mcp:test", True, True, "Keeps a note.")
@@ -131,6 +145,7 @@ async def test_the_servers_tools_are_listed_with_what_was_configured_of_them(std
     assert facts.enabled
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "says", "not_says"),
@@ -142,29 +157,31 @@ async def test_the_servers_tools_are_listed_with_what_was_configured_of_them(std
     ],
 )
 async def test_what_a_tool_answers_is_text_and_what_is_none_is_named(
-    stdio: tuple[System, McpPlace], monkeypatch: pytest.MonkeyPatch, name: str, says: list[str], not_says: list[str]
+    shared: tuple[System, McpPlace], monkeypatch: pytest.MonkeyPatch, name: str, says: list[str], not_says: list[str]
 ) -> None:
-    system, _ = stdio
-    answer = await system.person("ana").say(f"run {name}", language="en")
+    system, _ = shared
+    answer = await system.person("ana", new_id("tenant")).say(f"run {name}", language="en")
     assert answer.run.status == DONE, answer.reply.text
     assert all(said in answer.reply.text for said in says), answer.reply.text
     assert not any(said in answer.reply.text for said in not_says), answer.reply.text
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.slow
-async def test_a_result_of_megabytes_is_cut_and_says_so(stdio: tuple[System, McpPlace]) -> None:
-    system, _ = stdio
-    ana = system.person("ana")
+async def test_a_result_of_megabytes_is_cut_and_says_so(shared: tuple[System, McpPlace]) -> None:
+    system, _ = shared
+    ana = system.person("ana", new_id("tenant"))
     answer = await ana.say("run huge", language="en")
     assert answer.run.status == DONE
     (call,) = (await ana.run(answer.run.id)).tool_calls
     assert call.size_chars == 200_000
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.slow
-async def test_a_tool_that_says_it_failed_failed(stdio: tuple[System, McpPlace]) -> None:
-    system, _ = stdio
-    ana = system.person("ana")
+async def test_a_tool_that_says_it_failed_failed(shared: tuple[System, McpPlace]) -> None:
+    system, _ = shared
+    ana = system.person("ana", new_id("tenant"))
     answer = await ana.say("run fail", language="en")
     calls = (await ana.run(answer.run.id)).tool_calls
     assert {(call.state, call.error_code) for call in calls} == {("finished", "TOOL_ERROR")}

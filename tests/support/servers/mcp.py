@@ -48,6 +48,9 @@ KNOWN: dict[str, Any] = {
     },
 }
 
+_PREPARED: dict[str, tuple[str, dict[Path, str]]] = {}
+"""Pins, and files of a bundle, by what is configured of the tools."""
+
 
 @dataclass
 class McpPlace:
@@ -111,6 +114,24 @@ class McpPlace:
         done = self.pin()
         assert done.exit_code == 0, done.output
         return self
+
+    def prepared(self, folder: Path) -> Path:
+        """Pin every tool and write a bundle as `bundle` does, for which a server is started once per process.
+
+        The tools of a server that was just made are the same whatever calls of them will do.
+        """
+        key = json.dumps(self.known, sort_keys=True)
+        if key not in _PREPARED:
+            self.pinned().bundle(folder)
+            files = {path.relative_to(folder): path.read_text() for path in folder.rglob("*") if path.is_file()}
+            _PREPARED[key] = self.pins.read_text(), files
+            return folder
+        pins, files = _PREPARED[key]
+        self.pins.write_text(pins)
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        return folder
 
     def bundle(self, folder: Path) -> Path:
         """Write a bundle with the pinned tools (by export and draft) where every write needs an approval."""
