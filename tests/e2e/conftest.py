@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from phylactery_cli.supervisor import Stack
 
+from tests.support.processes.shared import SharedStacks, Tenant
 from tests.support.processes.stack import FREE_PORTS, ForkedStack, Person, lasting_ports
 from tests.support.riskgate.asking_bundle import asks_first
 
@@ -31,6 +32,23 @@ def make_stack(tmp_path: Path) -> Iterator[Callable[..., Stack]]:
     yield make
     for stack in made:
         stack.stop()
+
+
+@pytest.fixture(scope="session")
+def shared_stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedStacks]:
+    """The stacks that the tests of this process share."""
+    stacks = SharedStacks(lambda: tmp_path_factory.mktemp("shared"))
+    yield stacks
+    stacks.close()
+
+
+@pytest.fixture
+def new_tenant(request: pytest.FixtureRequest, shared_stacks: SharedStacks) -> Iterator[Callable[..., Tenant]]:
+    """Make tenants of running stacks by their kind; stacks that a test failed with are used no more."""
+    before = request.session.testsfailed
+    yield shared_stacks.tenant
+    if request.session.testsfailed != before:
+        shared_stacks.close()
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from phylactery.agent.v1 import event_pb2, run_pb2, run_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc, types_pb2
 from phylactery_cli.supervisor import Stack, running
 
+from tests.support.processes.shared import Tenant
 from tests.support.processes.stack import (
     FREE_PORTS,
     ForkedStack,
     Person,
     await_death,
-    crash_at,
     lines,
     relaunch,
     sandbox,
@@ -189,18 +189,20 @@ def test_shown_approvals_are_bounded(ana: Person):
 
 
 @pytest.mark.parametrize("point", ["agent.5#2", "agent.8", "agent.10"])
-def test_an_agent_killed_while_it_carries_a_card_out_does_each_of_it_once(make_stack: Callable[..., Stack], point: str):
-    dying = make_stack()
-    crash_at(dying, "agent", point)
-    dying.start()
-    with Person(dying, "ana") as person:
+def test_an_agent_killed_while_it_carries_a_card_out_does_each_of_it_once(
+    new_tenant: Callable[..., Tenant], point: str
+):
+    tenant = new_tenant()
+    dying = tenant.stack
+    tenant.crash_at("agent", point)
+    with tenant.person() as person:
         card, one, other = two(person)
         request_id = person.new_request_id()
         person.say_and_lose("sí, dale", request_id, shown=shown(card))
         await_death(dying, "agent")
         relaunch(dying, "agent")
         person.await_status(DONE)
-        assert (lines(dying, one), lines(dying, other)) == (["one"], ["two"])
+        assert (tenant.lines(one), tenant.lines(other)) == (["one"], ["two"])
         again = person.say("sí, dale", request_id=request_id, shown=shown(card))
         assert [call.state for call in person.run(again.run.id).tool_calls] == ["finished", "finished"]
         assert states(person, card) == {"REDEEMED"}

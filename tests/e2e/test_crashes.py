@@ -13,12 +13,12 @@ import grpc
 import pytest
 from phylactery.agent.v1 import chat_pb2, event_pb2
 from phylactery_chassis.util.ids import new_id
-from phylactery_cli.supervisor import Stack
 
 from tests.support.databases.invariants import at_rest, broken
 from tests.support.processes import commands
 from tests.support.processes.agents import wait_until
-from tests.support.processes.stack import Person, await_death, crash_at, lines, relaunch, yes
+from tests.support.processes.shared import Tenant, database_url
+from tests.support.processes.stack import await_death, relaunch, yes
 from tests.support.servers.postgres import create_database
 
 pytestmark = pytest.mark.slow
@@ -28,31 +28,24 @@ ASK = 'append "one line" to log.txt'
 
 
 @pytest.fixture
-def dying(make_stack: Callable[..., Stack]):
-    """A started stack in which one service dies at one point."""
-
-    def start(service: str, point: str) -> Stack:
-        stack = make_stack()
-        crash_at(stack, service, point)
-        stack.start()
-        return stack
-
-    return start
+def tenant(new_tenant: Callable[..., Tenant]) -> Tenant:
+    return new_tenant()
 
 
 @pytest.mark.parametrize("point", ["agent.1", "agent.3b", "agent.5"])
-def test_killed_before_the_approval_the_same_request_asks_again_and_the_effect_happens_once(dying, point: str):
-    stack = dying("agent", point)
-    with Person(stack, "ana") as ana:
+def test_killed_before_the_approval_the_same_request_asks_again_and_the_effect_happens_once(tenant: Tenant, point: str):
+    stack = tenant.stack
+    tenant.crash_at("agent", point)
+    with tenant.person() as ana:
         ana.say_and_lose(ASK, "ask-request-1")
         await_death(stack, "agent")
         relaunch(stack, "agent")
         asked = ana.say(ASK, request_id="ask-request-1")
         assert asked.run.status == SUSPENDED
-        assert lines(stack) == []
+        assert tenant.lines() == []
         done = ana.say(yes(asked))
         assert done.run.status == DONE
-        assert lines(stack) == ["one line"]
+        assert tenant.lines() == ["one line"]
 
 
 @pytest.mark.parametrize("point", ["agent.5#2", "agent.claim.before#2", "agent.passed.before"])
@@ -74,9 +67,10 @@ def test_killed_while_it_stops_what_waits_the_stop_is_served_again_and_nothing_o
 
 
 @pytest.mark.parametrize("point", ["agent.5#2", "agent.6", "agent.7", "agent.8", "agent.9", "agent.10", "agent.11"])
-def test_killed_after_the_approval_the_run_goes_on_by_itself_and_the_effect_happens_once(dying, point: str):
-    stack = dying("agent", point)
-    with Person(stack, "ana") as ana:
+def test_killed_after_the_approval_the_run_goes_on_by_itself_and_the_effect_happens_once(tenant: Tenant, point: str):
+    stack = tenant.stack
+    tenant.crash_at("agent", point)
+    with tenant.person() as ana:
         asked = ana.say(ASK)
         if point == "agent.11":  # the report goes out beside the answer: either may be first
             with contextlib.suppress(grpc.RpcError):
@@ -84,14 +78,14 @@ def test_killed_after_the_approval_the_run_goes_on_by_itself_and_the_effect_happ
         else:
             ana.say_and_lose(yes(asked), "yes-request-1")
         await_death(stack, "agent")
-        assert len(lines(stack)) <= 1
+        assert len(tenant.lines()) <= 1
         relaunch(stack, "agent")
         thread = ana.await_status(DONE)
-        assert lines(stack) == ["one line"]
+        assert tenant.lines() == ["one line"]
         again = ana.say(yes(asked), request_id="yes-request-1")
         assert again.run.id == thread.last_run.id
         assert [call.state for call in ana.run(again.run.id).tool_calls] == ["finished"]
-        assert lines(stack) == ["one line"]
+        assert tenant.lines() == ["one line"]
         sequences = [event.sequence for event in ana.events(yes(asked), request_id="yes-request-1")]
         assert sequences == list(range(sequences[0], sequences[0] + len(sequences)))
 
@@ -99,17 +93,16 @@ def test_killed_after_the_approval_the_run_goes_on_by_itself_and_the_effect_happ
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 @pytest.mark.parametrize("point", ["agent.claim#2", "agent.1#2", "agent.3b#2", "agent.5#3", "agent.9", "agent.10#2"])
 def test_killed_while_two_of_a_thread_wait_or_run_each_effect_happens_once(
-    make_stack: Callable[..., Stack], request: pytest.FixtureRequest, kind: str, point: str
+    new_tenant: Callable[..., Tenant], request: pytest.FixtureRequest, kind: str, point: str
 ):
-    variables = {}
-    if kind == "postgresql":
-        url = create_database(request.getfixturevalue("postgres_url"), new_id("agent"))
-        variables = {"AGENT_DATABASE_URL": url}
+    def over_postgresql() -> dict[str, dict[str, str]]:
+        variables = {"AGENT_DATABASE_URL": create_database(request.getfixturevalue("postgres_url"), new_id("agent"))}
         assert commands.run("phylactery_agent", "migrate", environment={**os.environ, **variables}).returncode == 0
-    stack = make_stack(agent=variables)
-    url = variables.get("AGENT_DATABASE_URL", f"sqlite:///{stack.data_dir / 'agent' / 'agent.db'}")
-    crash_at(stack, "agent", point)
-    stack.start()
+        return {"agent": variables}
+
+    tenant = new_tenant("postgresql", over_postgresql) if kind == "postgresql" else new_tenant()
+    stack, url = tenant.stack, database_url(tenant.stack)
+    tenant.crash_at("agent", point)
     deaths = 0
 
     def insist(text: str) -> chat_pb2.SendMessageResponse:
@@ -123,20 +116,21 @@ def test_killed_while_two_of_a_thread_wait_or_run_each_effect_happens_once(
             relaunch(stack, "agent")
             return ana.say(text, request_id=request_id)
 
-    with Person(stack, "ana") as ana:
+    with tenant.person() as ana:
         first, second = insist(ASK), insist('append "other line" to other.txt')
         assert (first.run.id != second.run.id, second.run.status) == (True, SUSPENDED)
         for asked in (second, first):
             done = insist(yes(asked))
             assert (done.run.id, done.run.status) == (asked.run.id, DONE)
-        assert (deaths, lines(stack), lines(stack, "other.txt")) == (1, ["one line"], ["other line"])
+        assert (deaths, tenant.lines(), tenant.lines("other.txt")) == (1, ["one line"], ["other line"])
     wait_until(lambda: at_rest(url), "nothing is under way")
     assert broken(url) == []
 
 
-def test_riskgate_killed_after_its_decision_nothing_runs_and_the_next_turn_works(dying):
-    stack = dying("riskgate", "riskgate.2")
-    with Person(stack, "ana") as ana:
+def test_riskgate_killed_after_its_decision_nothing_runs_and_the_next_turn_works(tenant: Tenant):
+    stack = tenant.stack
+    tenant.crash_at("riskgate", "riskgate.2")
+    with tenant.person() as ana:
         told = ana.say(ASK)
         assert (told.run.status, told.run.reason) == (FAILED, "GATE_UNAVAILABLE")
         assert "I cannot check right now whether I may do that, so I did not do it." in told.reply.text
@@ -145,31 +139,33 @@ def test_riskgate_killed_after_its_decision_nothing_runs_and_the_next_turn_works
         asked = ana.say(ASK)
         assert asked.run.status == SUSPENDED
         assert ana.say(yes(asked)).run.status == DONE
-        assert lines(stack) == ["one line"]
+        assert tenant.lines() == ["one line"]
 
 
-def test_riskgate_killed_after_the_approval_the_run_goes_on_once_it_is_back(dying):
-    stack = dying("riskgate", "riskgate.4")
-    with Person(stack, "ana") as ana:
+def test_riskgate_killed_after_the_approval_the_run_goes_on_once_it_is_back(tenant: Tenant):
+    stack = tenant.stack
+    tenant.crash_at("riskgate", "riskgate.4")
+    with tenant.person() as ana:
         asked = ana.say(ASK)
         told = ana.say(yes(asked))
         assert told.run.status == SUSPENDED, "an answer RiskGate did not confirm must not be lost"
-        assert lines(stack) == []
+        assert tenant.lines() == []
         await_death(stack, "riskgate")
         relaunch(stack, "riskgate")
         ana.await_status(DONE)
-        assert lines(stack) == ["one line"]
+        assert tenant.lines() == ["one line"]
 
 
-def test_riskgate_killed_after_the_redeem_the_same_execution_goes_on_once_it_is_back(dying):
-    stack = dying("riskgate", "riskgate.8")
-    with Person(stack, "ana") as ana:
+def test_riskgate_killed_after_the_redeem_the_same_execution_goes_on_once_it_is_back(tenant: Tenant):
+    stack = tenant.stack
+    tenant.crash_at("riskgate", "riskgate.8")
+    with tenant.person() as ana:
         asked = ana.say(ASK)
         told = ana.say(yes(asked))
         await_death(stack, "riskgate")
         assert (told.run.status, told.run.reason) == (SUSPENDED, "GATE_UNAVAILABLE")
-        assert lines(stack) == []
+        assert tenant.lines() == []
         relaunch(stack, "riskgate")
         ana.await_status(DONE)
-        assert lines(stack) == ["one line"]
+        assert tenant.lines() == ["one line"]
         assert [call.state for call in ana.run(told.run.id).tool_calls] == ["finished"]

@@ -10,9 +10,9 @@ import pytest
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc
 from phylactery.riskgate.v1 import types_pb2
-from phylactery_cli.supervisor import Stack
 
-from tests.support.processes.stack import Person, await_death, crash_at, relaunch
+from tests.support.processes.shared import Tenant
+from tests.support.processes.stack import Person, await_death, relaunch
 
 pytestmark = pytest.mark.slow
 
@@ -32,12 +32,12 @@ def kept_by_memory(person: Person) -> list[str]:
 
 @pytest.mark.parametrize("point", ["agent.delete.begun", "agent.delete.forgotten", "agent.delete.removed"])
 def test_a_deletion_that_was_killed_is_done_when_it_is_asked_for_again(
-    make_stack: Callable[..., Stack], point: str
+    new_tenant: Callable[..., Tenant], point: str
 ) -> None:
-    stack = make_stack()
-    crash_at(stack, "agent", point)
-    stack.start()
-    with Person(stack, "ana") as ana:
+    tenant = new_tenant()
+    stack = tenant.stack
+    tenant.crash_at("agent", point)
+    with tenant.person() as ana:
         ana.say("hola")
         asked = ana.say('append "one line" to log.txt')
         with pytest.raises(grpc.RpcError):

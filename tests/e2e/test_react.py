@@ -20,6 +20,7 @@ from phylactery_chassis.util.ids import new_id
 from phylactery_cli.supervisor import Stack
 
 from tests.support.processes import commands
+from tests.support.processes.shared import Tenant
 from tests.support.processes.stack import FREE_PORTS, Person, await_death, crash_at, lines, relaunch, yes
 from tests.support.servers.model_server import calls, model_server, says
 from tests.support.servers.postgres import create_database
@@ -43,43 +44,40 @@ def over_postgres(url: str) -> dict[str, dict[str, str]]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def stores(request: pytest.FixtureRequest) -> dict[str, dict[str, str]]:
-    env = over_postgres(request.getfixturevalue("postgres_url")) if request.param == "postgresql" else {}
-    return {**env, "agent": {**env.get("agent", {}), **REACT}}
+def tenant(request: pytest.FixtureRequest, new_tenant: Callable[..., Tenant]) -> Tenant:
+    def stores() -> dict[str, dict[str, str]]:
+        env = over_postgres(request.getfixturevalue("postgres_url")) if request.param == "postgresql" else {}
+        return {**env, "agent": {**env.get("agent", {}), **REACT}}
+
+    return new_tenant(f"react over {request.param}", stores)
 
 
 @pytest.mark.parametrize("point", ["agent.1#2", "agent.3b"])
-def test_killed_before_the_approval_the_same_request_asks_again_and_the_effect_happens_once(
-    make_stack: Callable[..., Stack], stores: dict[str, dict[str, str]], point: str
-):
-    stack = make_stack(**stores)
-    crash_at(stack, "agent", point)
-    stack.start()
-    with Person(stack, "ana") as ana:
+def test_killed_before_the_approval_the_same_request_asks_again_and_the_effect_happens_once(tenant: Tenant, point: str):
+    stack = tenant.stack
+    tenant.crash_at("agent", point)
+    with tenant.person() as ana:
         ana.say_and_lose(ASK, "ask-request-1")
         await_death(stack, "agent")
         relaunch(stack, "agent")
         asked = ana.say(ASK, request_id="ask-request-1")
-        assert (asked.run.status, asked.run.graph, lines(stack)) == (SUSPENDED, "react", [])
+        assert (asked.run.status, asked.run.graph, tenant.lines()) == (SUSPENDED, "react", [])
         assert ana.say(yes(asked)).run.status == DONE
-        assert lines(stack) == ["one line"]
+        assert tenant.lines() == ["one line"]
 
 
 @pytest.mark.parametrize("point", ["agent.6", "agent.7#2", "agent.8#2", "agent.9#2", "agent.10#2"])
-def test_killed_around_the_effect_the_run_goes_on_by_itself_and_the_effect_happens_once(
-    make_stack: Callable[..., Stack], stores: dict[str, dict[str, str]], point: str
-):
-    stack = make_stack(**stores)
-    crash_at(stack, "agent", point)
-    stack.start()
-    with Person(stack, "ana") as ana:
+def test_killed_around_the_effect_the_run_goes_on_by_itself_and_the_effect_happens_once(tenant: Tenant, point: str):
+    stack = tenant.stack
+    tenant.crash_at("agent", point)
+    with tenant.person() as ana:
         asked = ana.say(ASK)
         ana.say_and_lose(yes(asked), "yes-request-1")
         await_death(stack, "agent")
-        assert len(lines(stack)) <= 1
+        assert len(tenant.lines()) <= 1
         relaunch(stack, "agent")
         thread = ana.await_status(DONE)
-        assert lines(stack) == ["one line"]
+        assert tenant.lines() == ["one line"]
         run = ana.run(thread.last_run.id)
         assert [(call.tool, call.state) for call in run.tool_calls] == [
             ("echo", "finished"),
@@ -87,7 +85,7 @@ def test_killed_around_the_effect_the_run_goes_on_by_itself_and_the_effect_happe
         ]
         sequences = [event.sequence for event in ana.events(yes(asked), request_id="yes-request-1")]
         assert sequences == list(range(sequences[0], sequences[0] + len(sequences)))
-        assert lines(stack) == ["one line"]
+        assert tenant.lines() == ["one line"]
 
 
 def test_killed_after_a_models_call_the_model_is_not_asked_for_it_again(make_stack: Callable[..., Stack]):

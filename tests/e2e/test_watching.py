@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import grpc
 import pytest
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2
-from phylactery_cli.supervisor import Stack
 
-from tests.support.processes.stack import Person, await_death, crash_at, lines, relaunch, yes
+from tests.support.processes.shared import Tenant
+from tests.support.processes.stack import Person, await_death, relaunch, yes
 
 pytestmark = pytest.mark.slow
 
@@ -49,11 +49,11 @@ def told(event: event_pb2.Event) -> bytes:
 
 
 @pytest.mark.parametrize("point", ["agent.7", "agent.9", "agent.10"])
-def test_a_watch_cut_by_sigkill_goes_on_with_exactly_the_rest(make_stack: Callable[..., Stack], point: str) -> None:
-    stack = make_stack()
-    crash_at(stack, "agent", point)
-    stack.start()
-    with Person(stack, "ana") as ana:
+def test_a_watch_cut_by_sigkill_goes_on_with_exactly_the_rest(new_tenant: Callable[..., Tenant], point: str) -> None:
+    tenant = new_tenant()
+    stack = tenant.stack
+    tenant.crash_at("agent", point)
+    with tenant.person() as ana:
         asked = ana.say(ASK)
         watch = watching(ana)
         seen = until(watch, asked.last_sequence)
@@ -69,4 +69,4 @@ def test_a_watch_cut_by_sigkill_goes_on_with_exactly_the_rest(make_stack: Callab
         assert sequences == list(range(1, last + 1))
         whole = until(watching(ana), last)
         assert [told(event) for event in (*seen, *rest)] == [told(event) for event in whole]
-        assert lines(stack) == ["one line"]
+        assert tenant.lines() == ["one line"]

@@ -46,6 +46,7 @@ class OtherAgent(AbstractContextManager["OtherAgent"]):
             "AGENT_MEMORY_TARGET": stack.target("memory"),
             "CRASH_SERVICE": "agent",
             "CRASH_AT": point,
+            "CRASH_FILE": "",
             "CRASH_SIGNAL": number,
         }
         self.target = ""

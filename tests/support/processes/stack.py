@@ -43,10 +43,12 @@ def crash_at(stack: Stack, service: str, point: str) -> None:
     stack.extra_env = {**stack.extra_env, service: env}
 
 
-def relaunch(stack: Stack, service: str) -> None:
-    """Restart a dead service, without a crash point, on its old port."""
-    stack.modules = {name: module for name, module in stack.modules.items() if name != service}
-    env = {**stack.extra_env.get(service, {}), f"{service.upper()}_PORT": str(stack.processes[service].port)}
+def relaunch(stack: Stack, service: str, *, port: int | None = None) -> None:
+    """Restart a dead service, without a crash point, on its old port if no other is named."""
+    env = dict(stack.extra_env.get(service, {}))
+    if "CRASH_FILE" not in env:
+        stack.modules = {name: module for name, module in stack.modules.items() if name != service}
+    env[f"{service.upper()}_PORT"] = str(stack.processes[service].port if port is None else port)
     stack.extra_env = {**stack.extra_env, service: env}
     stack.launch(service)
     stack.wait_healthy(service)
@@ -62,9 +64,9 @@ class Person:
 
     _numbers = itertools.count(1)
 
-    def __init__(self, stack: Stack, subject: str, *, thread: str = "thread-1") -> None:
-        self.stack, self.subject, self.thread = stack, subject, thread
-        self.metadata = (("x-phylactery-subject", subject),)
+    def __init__(self, stack: Stack, subject: str, *, thread: str = "thread-1", tenant: str = "local") -> None:
+        self.stack, self.subject, self.thread, self.tenant = stack, subject, thread, tenant
+        self.metadata = (("x-phylactery-subject", subject), ("x-phylactery-tenant", tenant))
         self._channels: list[grpc.Channel] = []
 
     def __enter__(self) -> Self:
@@ -153,12 +155,12 @@ def yes(answer: chat_pb2.SendMessageResponse) -> str:
     return f"APROBAR {answer.pending_approval.approval_id} {answer.pending_approval.code}"
 
 
-def sandbox(stack: Stack, user_id: str = "ana") -> Path:
+def sandbox(stack: Stack, user_id: str = "ana", *, tenant: str = "local") -> Path:
     """Return the folder of the files that the agent keeps for a person."""
-    return stack.sandbox_of(user_id)
+    return person_folder(stack.data_dir / "agent" / "sandbox", tenant, user_id)
 
 
-def lines(stack: Stack, name: str = "log.txt", user_id: str = "ana") -> list[str]:
+def lines(stack: Stack, name: str = "log.txt", user_id: str = "ana", *, tenant: str = "local") -> list[str]:
     """Return the lines of a file the agent writes for a person: one line per effect."""
-    path = sandbox(stack, user_id) / name
+    path = sandbox(stack, user_id, tenant=tenant) / name
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
