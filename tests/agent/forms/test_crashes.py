@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
+import pytest_asyncio
 from grpc import StatusCode, aio
 from phylactery.agent.v1 import chat_pb2, form_pb2, form_pb2_grpc
 from phylactery_agent.tools.named_folders import person_folder
+from phylactery_chassis.util.ids import new_id
 from phylactery_forms.definitions.reading import read_forms
 from phylactery_forms.definitions.submissions import submissions_section
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 
-from tests.support.agent.process import AgentProcess
+from tests.support.agent.process import MortalAgent
 from tests.support.agent.system import DONE, SUSPENDED, System, open_system
 
 pytestmark = pytest.mark.slow
@@ -40,45 +40,55 @@ POINTS = (
 )  # fmt: skip
 
 
-@pytest.fixture
-async def system(tmp_path: Path) -> AsyncIterator[System]:
-    (tmp_path / "forms").mkdir()
-    (tmp_path / "forms" / "desk.yaml").write_text(FORM)
-    bundle = tmp_path / "bundle"
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def agents(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[System, MortalAgent]]:
+    folder = tmp_path_factory.mktemp("crashes")
+    (folder / "forms").mkdir()
+    (folder / "forms" / "desk.yaml").write_text(FORM)
+    bundle = folder / "bundle"
     shutil.copytree(default_bundle_folder(), bundle)
     with (bundle / "tools.yaml").open("a", encoding="utf-8") as catalog:
-        catalog.write(submissions_section(read_forms(tmp_path / "forms").values()))
-    async with open_system(tmp_path, bundle=bundle) as opened:
-        yield opened
+        catalog.write(submissions_section(read_forms(folder / "forms").values()))
+    async with open_system(folder, bundle=bundle) as opened:
+        agent = MortalAgent(opened, AGENT_FORMS_DIR=str(folder / "forms"))
+        yield opened, agent
+        agent.leave()
 
 
+@pytest.fixture
+def mortal(request: pytest.FixtureRequest, agents: tuple[System, MortalAgent]) -> Iterator[tuple[System, MortalAgent]]:
+    """The services that the tests share; what a failed one left is not used any more."""
+    before = request.session.testsfailed
+    yield agents
+    if request.session.testsfailed != before:
+        agents[1].leave()
+
+
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("point", POINTS)
-async def test_a_form_is_submitted_once_wherever_the_agent_is_killed(system: System, point: str) -> None:
-    folder, forms = system.folder / "killed", str(system.folder / "forms")
-    first = AgentProcess(system, folder, AGENT_FORMS_DIR=forms)
-    ana = system.through(await first.channel(), system.person())
+async def test_a_form_is_submitted_once_wherever_the_agent_is_killed(
+    mortal: tuple[System, MortalAgent], point: str
+) -> None:
+    (system, agent), tenant = mortal, new_id("tenant")
+    ana = system.through(await agent.channel(), system.person("ana", tenant))
     await ana.say("i want a desk")
     review = await ana.say("4")
     assert review.run.status == SUSPENDED
-    first.end()
 
     pending = review.pending_approval
     shown = [chat_pb2.ShownApproval(approval_id=pending.approval_id, args_hash=pending.args_hash)]
-    dying = AgentProcess(system, folder, point, AGENT_FORMS_DIR=forms)
-    ana = system.through(await dying.channel(), ana)
+    await agent.crash_at(point)
     with pytest.raises(aio.AioRpcError) as gone:
         await ana.say("yes", request_id="request-yes", shown_approvals=shown)
     assert gone.value.code() is StatusCode.UNAVAILABLE
-    assert await asyncio.to_thread(dying.child.wait, 60) == -9, "it died somewhere else"
+    assert await agent.died()
 
-    last = AgentProcess(system, folder, AGENT_FORMS_DIR=forms)
-    channel = await last.channel()
+    channel = await agent.channel()
     ana = system.through(channel, ana)
     sent = await ana.say("yes", request_id="request-yes", shown_approvals=shown)
     assert (sent.run.status, sent.reply.text) == (DONE, "Thank you, “Desk” is complete.")
-    written = person_folder(folder / "sandbox", "acme", "ana") / "desk.txt"
+    written = person_folder(agent.folder / "sandbox", tenant, "ana") / "desk.txt"
     assert written.read_text() == "4 seats\n"
     asked = form_pb2.GetFormStateRequest(thread_id="t1")
     state = await form_pb2_grpc.FormServiceStub(channel).GetFormState(asked, metadata=ana.metadata, timeout=60)
     assert state.state.status == form_pb2.FORM_STATUS_SUBMITTED
-    last.end()

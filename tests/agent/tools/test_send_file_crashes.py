@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
+import pytest_asyncio
 from grpc import StatusCode, aio
 from phylactery.agent.v1 import chat_pb2, event_pb2
 from phylactery_agent.tools.named_folders import make_person_folder
+from phylactery_chassis.util.ids import new_id
 
-from tests.support.agent.process import AgentProcess
+from tests.support.agent.process import MortalAgent
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, open_system
 
 pytestmark = pytest.mark.slow
@@ -21,36 +21,46 @@ CHANGED = ("agent.6", "agent.8", "agent.send_file.sent")
 WAYS = [*((point, False) for point in POINTS), *((point, True) for point in CHANGED)]
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def agents(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[System, MortalAgent]]:
+    async with open_system(tmp_path_factory.mktemp("crashes"), asks=True) as opened:
+        agent = MortalAgent(opened)
+        yield opened, agent
+        agent.leave()
+
+
 @pytest.fixture
-async def system(tmp_path: Path) -> AsyncIterator[System]:
-    async with open_system(tmp_path, asks=True) as opened:
-        yield opened
+def mortal(request: pytest.FixtureRequest, agents: tuple[System, MortalAgent]) -> Iterator[tuple[System, MortalAgent]]:
+    """The services that the tests share; what a failed one left is not used any more."""
+    before = request.session.testsfailed
+    yield agents
+    if request.session.testsfailed != before:
+        agents[1].leave()
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("point", "changes"), WAYS)
-async def test_a_file_is_sent_once_wherever_the_agent_is_killed(system: System, point: str, changes: bool) -> None:
-    folder = system.folder / "killed"
-    file = make_person_folder(folder / "sandbox", "acme", "ana") / "a.txt"
+async def test_a_file_is_sent_once_wherever_the_agent_is_killed(
+    mortal: tuple[System, MortalAgent], point: str, changes: bool
+) -> None:
+    (system, agent), tenant = mortal, new_id("tenant")
+    file = make_person_folder(agent.folder / "sandbox", tenant, "ana") / "a.txt"
     file.write_text("permitted")
-    first = AgentProcess(system, folder)
-    ana = system.through(await first.channel(), system.person())
+    ana = system.through(await agent.channel(), system.person("ana", tenant))
     asked = await ana.say("send me a.txt")
     assert asked.run.status == SUSPENDED
-    first.end()
 
     pending = asked.pending_approval
     shown = [chat_pb2.ShownApproval(approval_id=pending.approval_id, args_hash=pending.args_hash)]
-    dying = AgentProcess(system, folder, point)
-    ana = system.through(await dying.channel(), ana)
+    await agent.crash_at(point)
     with pytest.raises(aio.AioRpcError) as gone:
         await ana.say("yes", request_id="request-yes", shown_approvals=shown)
     assert gone.value.code() is StatusCode.UNAVAILABLE
-    assert await asyncio.to_thread(dying.child.wait, 60) == -9, "it died somewhere else"
+    assert await agent.died()
     if changes:
         file.write_text("something else")
 
-    last = AgentProcess(system, folder)
-    ana = system.through(await last.channel(), ana)
+    ana = system.through(await agent.channel(), ana)
     answered = await ana.say("yes", request_id="request-yes", shown_approvals=shown)
     assert changes or answered.run.status == DONE
     sent = await sent_until(ana, answered.last_sequence)
@@ -66,7 +76,6 @@ async def test_a_file_is_sent_once_wherever_the_agent_is_killed(system: System, 
             assert refused.value.code() is StatusCode.FAILED_PRECONDITION
         else:
             assert b"".join([part.data async for part in call]) == b"permitted"
-    last.end()
 
 
 async def sent_until(ana: Person, sequence: int) -> list[event_pb2.SentFile]:

@@ -13,6 +13,7 @@ from typing import BinaryIO, Self, cast
 import grpc
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2, run_pb2, run_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc, types_pb2
+from phylactery_agent.tools.named_folders import person_folder
 from phylactery_cli.supervisor import Stack
 
 from tests.support.processes.forks import Forked
