@@ -49,9 +49,10 @@ def test_killed_before_the_approval_the_same_request_asks_again_and_the_effect_h
 
 
 @pytest.mark.parametrize("point", ["agent.5#2", "agent.claim.before#2", "agent.passed.before"])
-def test_killed_while_it_stops_what_waits_the_stop_is_served_again_and_nothing_of_it_runs(dying, point: str):
-    stack = dying("agent", point)
-    with Person(stack, "ana") as ana:
+def test_killed_while_it_stops_what_waits_the_stop_is_served_again_and_nothing_of_it_runs(tenant: Tenant, point: str):
+    stack = tenant.stack
+    tenant.crash_at("agent", point)
+    with tenant.person() as ana:
         asked = ana.say(ASK)
         assert asked.run.status == SUSPENDED
         ana.say_and_lose("please stop", "stop-request-1")
@@ -62,7 +63,7 @@ def test_killed_while_it_stops_what_waits_the_stop_is_served_again_and_nothing_o
         assert ana.say("please stop", request_id="stop-request-1").run.id == stopped.run.id
         assert ana.run(asked.run.id).status == event_pb2.RUN_STATUS_CANCELLED
         assert ana.say(yes(asked)).run.reason == "NOTHING_WAITS"
-        assert lines(stack) == []
+        assert tenant.lines() == []
         assert list(ana.standing().pending_approvals) == []
 
 

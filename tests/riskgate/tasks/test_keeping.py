@@ -10,6 +10,7 @@ from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.statements import Query, Update
 from phylactery_riskgate.app import PACKAGE
+from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.store import tasks as rows
 from phylactery_riskgate.tasks import index_cache
 from phylactery_riskgate.tasks.index_cache import TaskVault
@@ -153,6 +154,23 @@ async def test_memory_holds_what_was_used_last_and_no_more_than_fits(gate, ana, 
     assert opened == [0]
 
 
+def test_room_in_memory_is_made_at_the_tenant_that_has_the_most_in_it(monkeypatch):
+    monkeypatch.setattr(index_cache, "_KEEP_BYTES", 10)
+    memory = index_cache._Memory()
+
+    def put(tenant: str, name: str, size: int) -> None:
+        memory.put(tenant, name, index_cache._Kept(((name, 1),), TaskIndex([]), size, 0))
+
+    put("quiet", "q", 4)
+    for number in range(9):
+        put("loud", f"l{number}", 3)
+    assert memory.find("q", 0) is not None
+    assert [memory.find(f"l{number}", 0) is not None for number in range(9)] == [False] * 7 + [True] * 2
+    put("loud", "huge", 100)
+    assert memory.find("q", 0) is not None
+    assert memory._sizes.total() == 4
+
+
 async def test_what_ended_is_in_no_memory_also_of_those_that_went_on_from_it(gate, ana):
     first = await ana.begin(request="r1")
     second = await ana.begin(request="r2", continues=first)
@@ -160,7 +178,7 @@ async def test_what_ended_is_in_no_memory_also_of_those_that_went_on_from_it(gat
     await ask(gate, second)
     memory = gate.riskgate.tasks._indexes._memory
     await ana.end_task(first)
-    assert (memory._kept, memory._size) == ({}, 0)
+    assert (memory._kept, memory._tenants, memory._sizes) == ({}, {}, {})
 
 
 async def test_the_service_itself_removes_what_is_over(gate, ana):

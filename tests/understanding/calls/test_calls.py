@@ -11,6 +11,8 @@ from phylactery_understanding.calls.understanding import hears, understand
 from phylactery_understanding.language.times import times_of
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.listed import Listed, found
+
 DAY = date(2026, 11, 23)
 """A Monday."""
 
@@ -207,7 +209,7 @@ def test_an_ask_allows_as_many_calls_as_it_names_targets(text: str, quota: int) 
 
 def item(place: int, *words: str, value: str, when: str = "") -> Item:
     """A listed meeting."""
-    return Item(frozenset(words), times_of(when).features, lambda one: one == value, place=place, count=3)
+    return Listed(frozenset(words), times_of(when).features, lambda one: one == value, place=place, count=3)
 
 
 def cancel(wanted: int) -> Call:
@@ -218,10 +220,10 @@ def cancel(wanted: int) -> Call:
         item(2, "standup", value="m3", when="2026-11-26"),
     ]
     others = tuple(one for at, one in enumerate(things) if at != wanted)
-    found = argument(
-        "id", f"m{wanted + 1}", "object", control=True, items=((f"m{wanted + 1}", things[wanted], others),)
+    meant = argument(
+        "id", f"m{wanted + 1}", "object", control=True, items=found(f"m{wanted + 1}", things[wanted], *others)
     )
-    return Call("cancel_meeting", frozenset({"cancel"}), (), frozenset({"meet", "reun"}), (found,), day=DAY)
+    return Call("cancel_meeting", frozenset({"cancel"}), (), frozenset({"meet", "reun"}), (meant,), day=DAY)
 
 
 @pytest.mark.parametrize(
@@ -242,11 +244,11 @@ def test_a_listed_thing_is_meant_where_the_words_fit_it_and_no_other(text: str, 
 
 
 def test_the_id_of_a_thing_is_no_amount_of_it() -> None:
-    thing = Item(frozenset({"rent"}), frozenset(), lambda one: one in {7, 450.0, "b7"}, keys=frozenset({"7"}))
+    thing = Listed(frozenset({"rent"}), frozenset(), lambda one: one in {7, 450.0, "b7"}, keys=frozenset({"7"}))
 
     def paid(amount: float) -> Level:
         to = argument("to", "landlord@nord.example", "principal", control=True)
-        of = argument("bill", "b7", "object", control=True, items=(("b7", thing, ()),))
+        of = argument("bill", "b7", "object", control=True, items=found("b7", thing))
         money = argument("amount", amount, "amount", control=True)
         call = Call("pay", frozenset({"pay"}), (), frozenset({"bill"}), (to, of, money))
         return level("Pay the rent bill to landlord@nord.example", call)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_understanding.calls.proposal import Call, Item, Level
+from phylactery_understanding.calls.proposal import Call, Level
 from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.interpretation.check import check
 from phylactery_understanding.interpretation.matching import understand_interpreted
@@ -11,6 +11,7 @@ from phylactery_understanding.interpretation.model import Interpretation, Interp
 from phylactery_understanding.language.times import times_of
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.listed import Listed, found
 from tests.understanding.calls.test_calls import DAY, argument, delete, mail, pay, remind, write
 
 
@@ -194,11 +195,11 @@ def test_a_negation_vetoes_an_interpretation_where_it_denies_what_the_call_does(
 )
 def test_what_is_moved_keeps_its_day_where_only_an_hour_is_said(text, start, level):
     times = times_of("2026-11-26T09:30").features
-    dentist = Item(frozenset({"dentist", "dentista"}), times, lambda value: value == "ev_2")
-    other = Item(frozenset({"gym"}), times_of("2026-11-25T18:00").features, lambda value: value == "ev_1")
+    dentist = Listed(frozenset({"dentist", "dentista"}), times, lambda value: value == "ev_2")
+    other = Listed(frozenset({"gym"}), times_of("2026-11-25T18:00").features, lambda value: value == "ev_1")
     call = Call(
         "move_event", frozenset({"move"}), (), frozenset({"even"}),
-        (argument("event_id", "ev_2", "object", control=True, items=(("ev_2", dentist, (other,)),)),
+        (argument("event_id", "ev_2", "object", control=True, items=found("ev_2", dentist, other)),
          argument("start", start, "date", control=True)), day=DAY,
     )  # fmt: skip
     assert (understand([parse(text)], call).level is Level.CLEAR) == (level is Level.CLEAR)

@@ -9,18 +9,19 @@ from phylactery_understanding.calls.understanding import hears, understand
 from phylactery_understanding.requests.parser import parse
 
 from tests.support.effort import assert_within
+from tests.support.listed import Listed, found
 
 NOUNS = frozenset({"file", "docu", "list"})
 
 
 def _file(path: str, *, made: bool = False) -> Item:
     words = frozenset({path, *path.split(".")})
-    return Item(words, frozenset(), holds=lambda value: value in {path, "7"}, made=made)
+    return Listed(words, frozenset(), holds=lambda value: value in {path, "7"}, made=made)
 
 
 def _append(content: str, item: Item, *others: Item) -> Call:
     arguments = (
-        Argument("file_id", "7", "object", control=True, items=(("7", item, others),)),
+        Argument("file_id", "7", "object", control=True, items=found("7", item, *others)),
         Argument("content", content, "content"),
     )
     return Call("append_to_file", frozenset({"append"}), (), NOUNS, arguments)
@@ -30,7 +31,7 @@ def _share(access: str, item: Item | None = None) -> Call:
     arguments = (
         Argument("file_id", "a.txt", "object", control=True)
         if item is None
-        else Argument("file_id", "7", "object", control=True, items=(("7", item, ()),)),
+        else Argument("file_id", "7", "object", control=True, items=found("7", item)),
         Argument("email", "bob@acme.es", "principal", control=True),
         Argument("permission", access, "content", choices=("r", "rw")),
     )
@@ -38,7 +39,7 @@ def _share(access: str, item: Item | None = None) -> Call:
 
 
 def _delete(item: Item, *others: Item) -> Call:
-    arguments = (Argument("file_id", "7", "object", control=True, items=(("7", item, others),)),)
+    arguments = (Argument("file_id", "7", "object", control=True, items=found("7", item, *others)),)
     return Call("delete_file", frozenset({"delete"}), (), NOUNS, arguments)
 
 
@@ -137,7 +138,7 @@ def test_what_is_to_be_done_accordingly_is_taken_from_what_was_to_be_read() -> N
 
 
 def test_a_list_one_already_has_is_no_past() -> None:
-    item = Item(frozenset({"groceries", "list"}), frozenset(), holds="7".__eq__)
+    item = Listed(frozenset({"groceries", "list"}), frozenset(), holds="7".__eq__)
     assert _level("Add milk to the groceries list I already have in the file", _append("milk", item)) is Level.CLEAR
     assert _level("Add milk to the groceries list, I already have", _append("milk", item)) < Level.CLEAR
     assert _level("Add milk to the groceries list I already added it to", _append("milk", item)) < Level.CLEAR

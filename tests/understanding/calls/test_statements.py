@@ -7,6 +7,8 @@ from phylactery_understanding.calls.proposal import Argument, Call, Item, Level
 from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.listed import Listed, found
+
 
 def _on(tool: str, nouns: str, name: str, value: str) -> Call:
     target = Argument(name, value, "path" if name == "path" else "resource", control=True)
@@ -20,12 +22,12 @@ DELETE = _on("delete_file", "file arch", "path", "a.txt")
 
 
 def _item(key: str, words: str) -> Item:
-    return Item(frozenset(words.split()), frozenset(), lambda value: value == key)
+    return Listed(frozenset(words.split()), frozenset(), lambda value: value == key)
 
 
 def _end_reminder() -> Call:
     mine, other = _item("rem_1", "gym stretching gimnasio"), _item("rem_2", "rent alquiler")
-    reminder = Argument("reminder", "rem_1", "resource", control=True, items=(("rem_1", mine, (other,)),))
+    reminder = Argument("reminder", "rem_1", "resource", control=True, items=found("rem_1", mine, other))
     return Call("cancel_reminder", frozenset({"cancel"}), (), frozenset({"remi", "reco", "avis"}), (reminder,))
 
 

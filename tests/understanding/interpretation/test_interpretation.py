@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 from phylactery_understanding.calls.content.model import Source
-from phylactery_understanding.calls.proposal import Argument, Call, Item, Level, Understanding
+from phylactery_understanding.calls.proposal import Argument, Call, Level, Understanding
 from phylactery_understanding.interpretation.check import MAX_WORDS, check, joined, within
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Mode, Slot, Span
@@ -15,6 +15,7 @@ from phylactery_understanding.interpretation.pasting import pasted
 from phylactery_understanding.requests.parser import parse
 
 from tests.support.effort import assert_linear, assert_within
+from tests.support.listed import Listed, found
 
 PATH, MILK = "shopping.txt", "milk"
 
@@ -403,10 +404,10 @@ def test_words_may_call_what_a_value_is_of_by_its_name(thing: str, level: Level)
     slots = (Slot("reminder", span(words, "the dentist")),)
     read = Interpretation("v", "m", (InterpretedAsk("cancel_reminder", slots),))
     mine, other = (
-        Item(frozenset(one), frozenset(), lambda value: value == "rem_a1")
+        Listed(frozenset(one), frozenset(), lambda value: value == "rem_a1")
         for one in ({thing, "call"}, {"rent", "call"})
     )
-    reminder = Argument("reminder", "rem_a1", "object", control=True, items=(("rem_a1", mine, (other,)),))
+    reminder = Argument("reminder", "rem_a1", "object", control=True, items=found("rem_a1", mine, other))
     assert understood(words, read, called("cancel_reminder", {"cancel"}, "remi", reminder)).level is level
 
 

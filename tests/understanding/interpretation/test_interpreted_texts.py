@@ -12,6 +12,8 @@ from phylactery_understanding.interpretation.matching import understand_interpre
 from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Mode, Slot, Span
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.listed import Listed, found
+
 TODAY = date(2026, 11, 23)
 CRASH = "raise ticket in mobile repo, app crashes when i rotate the phone"
 
@@ -54,8 +56,8 @@ def remind(text: str, when: str) -> Call:
 
 
 def cancel(*others: Item) -> Call:
-    rent = Item(frozenset({"rent"}), frozenset(), holds=lambda value: value == "rem_8")
-    arguments = (Argument("reminder", "rem_8", "object", control=True, items=(("rem_8", rent, others),)),)
+    rent = Listed(frozenset({"rent"}), frozenset(), holds=lambda value: value == "rem_8")
+    arguments = (Argument("reminder", "rem_8", "object", control=True, items=found("rem_8", rent, *others)),)
     return Call("cancel_reminder", frozenset({"cancel"}), (), frozenset({"remi"}), arguments)
 
 

@@ -231,8 +231,8 @@ class DecisionContext:
             now_us = self.clock.now_us()
             return await self.database.read(lambda opened: ask(self.usage.reader(opened, who, site, now_us)))
         characters = len(call.arguments_json or "") if call.arguments_struct is None else _UNMEASURED_CHARACTERS
-        if isinstance(task, IndexReader) and task.large:
-            characters = max(characters, _UNMEASURED_CHARACTERS)
+        if isinstance(task, IndexReader) and (work := task.work):
+            characters = max(characters, _UNMEASURED_CHARACTERS, work)
         if characters <= _SMALL_CHARACTERS:
             return ask()
         return await self.threads.run((who.tenant, who.subject), characters, ask)

@@ -81,8 +81,8 @@ _KEEP_BYTES = 64 * 1024 * 1024
 """Size limit in bytes of unpacked pieces; the index built from them is a few times larger."""
 _KEEP_SECONDS = 600
 """An index unused for this long is dropped, so that data erased elsewhere does not remain in memory."""
-_FEW_PIECES = 2
-"""Number of pieces that are added in about the time a thread switch takes."""
+_FEW_PIECES, _FEW_BYTES = 2, 32 * 1024
+"""Number and size of pieces that are added in about the time a thread switch takes."""
 
 _Key = tuple[tuple[str, int], ...]
 
@@ -98,47 +98,63 @@ class _Kept:
 
 
 class _Memory:
-    """The thread-safe LRU cache of this process's indexes."""
+    """The thread-safe cache of this process's indexes.
+
+    Room is made at the tenant that has the most in it, so that none loses its indexes because another one works.
+    """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        self._size = 0
+        self._kept: dict[str, OrderedDict[str, _Kept]] = {}
+        """By tenant, the least recently used first."""
+        self._tenants: dict[str, str] = {}
+        """By task."""
+        self._sizes: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def find(self, task_id: str, now_us: int) -> _Kept | None:
         """Return the last index built for a task."""
         with self._lock:
-            kept = self._kept.get(task_id)
-            if kept is not None:
-                kept.used_us = now_us
-                self._kept.move_to_end(task_id)
+            tenant = self._tenants.get(task_id)
+            if tenant is None:
+                return None
+            kept = self._kept[tenant][task_id]
+            kept.used_us = now_us
+            self._kept[tenant].move_to_end(task_id)
             return kept
 
-    def put(self, task_id: str, kept: _Kept) -> None:
-        """Cache an index, and evict the least recently used ones if there is no room."""
+    def put(self, tenant: str, task_id: str, kept: _Kept) -> None:
+        """Cache an index, and evict others if there is no room."""
         with self._lock:
             self._drop(task_id)
-            self._kept[task_id] = kept
-            self._size += kept.size
-            while self._size > _KEEP_BYTES:
-                self._drop(next(iter(self._kept)))
+            self._kept.setdefault(tenant, OrderedDict())[task_id] = kept
+            self._tenants[task_id] = tenant
+            self._sizes[tenant] += kept.size
+            while self._sizes.total() > _KEEP_BYTES:
+                most, _ = self._sizes.most_common(1)[0]
+                self._drop(next(iter(self._kept[most])))
 
     def forget(self, task_id: str) -> None:
         """Drop every index that a task is part of."""
-        with self._lock:
-            for name in [name for name, kept in self._kept.items() if any(task_id == one for one, _ in kept.key)]:
-                self._drop(name)
+        self._drop_where(lambda kept: any(task_id == one for one, _ in kept.key))
 
     def forget_idle(self, now_us: int) -> None:
         """Drop idle indexes, also if a clock was set back."""
         limit = _KEEP_SECONDS * MICROSECONDS
+        self._drop_where(lambda kept: abs(now_us - kept.used_us) > limit)
+
+    def _drop_where(self, over: Callable[[_Kept], bool]) -> None:
         with self._lock:
-            for name in [name for name, kept in self._kept.items() if abs(now_us - kept.used_us) > limit]:
+            found = [name for of_tenant in self._kept.values() for name, kept in of_tenant.items() if over(kept)]
+            for name in found:
                 self._drop(name)
 
     def _drop(self, name: str) -> None:
-        kept = self._kept.pop(name, None)
-        self._size -= 0 if kept is None else kept.size
+        tenant = self._tenants.pop(name, None)
+        if tenant is None:
+            return
+        self._sizes[tenant] -= self._kept[tenant].pop(name).size
+        if not self._kept[tenant]:
+            del self._kept[tenant], self._sizes[tenant]
 
 
 class TaskIndexes:
@@ -199,8 +215,10 @@ class TaskIndexes:
         kept = self._memory.find(task_id, now_us)
         if kept is not None and kept.key == key:
             return kept.index
-        since, last = _since(kept, key), chain[-1]
-        if few and (since is None or last.pieces - since > _FEW_PIECES):
+        since, last, size = _since(kept, key), chain[-1], sum(task.size for task in chain)
+        if few and (kept is None or since is None or last.pieces - since > _FEW_PIECES):
+            return None
+        if few and kept is not None and size - kept.size > _FEW_BYTES:
             return None
         if kept is None or since is None:
             pieces = [piece for task in chain for piece in self._open(connection, task)]
@@ -208,7 +226,7 @@ class TaskIndexes:
         else:
             more = self._open(connection, last, since)
             index = _built(last, lambda: reduce(TaskIndex.with_piece, more, kept.index))
-        self._memory.put(task_id, _Kept(key, index, sum(task.size for task in chain), now_us))
+        self._memory.put(last.tenant, task_id, _Kept(key, index, size, now_us))
         return index
 
     def _open(self, connection: Connection, task: Task, since: int = 0) -> list[Piece]:

@@ -76,7 +76,7 @@ class Comparison:
         if not all(self._accounts_for(one, argument) for one in values):
             return False
         if argument.items and (argument.control or argument.name.endswith("id")):
-            match.item = match.item or argument.items[0][1]
+            match.item = match.item or argument.items[0].item
         return True
 
     def _framed(self) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from phylactery_understanding.calls.match import Match
-from phylactery_understanding.calls.proposal import Argument, Item, in_item, names_of
+from phylactery_understanding.calls.proposal import Argument, Found, Item, Listing, are_apart, in_item, names_of
 from phylactery_understanding.calls.values import NO_GOAL, ORDINALS, has_name
 from phylactery_understanding.language.text import Kind, Token, fold, is_file_name
 from phylactery_understanding.language.times import read_times, same_day
@@ -22,52 +22,84 @@ _SUPERLATIVES: Final = word_set("superlatives")
 
 def describes(match: Match, argument: Argument) -> bool:
     """Return True if the ask describes exactly the listed objects whose ids an argument has."""
-    texts = {value for value, _, _ in argument.items}
-    return bool(texts) and all(
-        has_name(match, text)
-        or any(_singles_out(match, text, item, others) for value, item, others in argument.items if value == text)
-        for text in sorted(texts)
-    )
-
-
-def _singles_out(match: Match, text: str, item: Item, others: Sequence[Item]) -> bool:
-    """Return True if the ask distinguishes a listed object from the others, by more than an apparent id."""
+    found: dict[str, list[Found]] = {}
+    for one in argument.items:
+        found.setdefault(one.text, []).append(one)
+    if not found:
+        return False
     name = _named_before(match)
-    if name is not None and item.holds(name.raw) and [one for one in (item, *others) if in_item(name, one)] == [item]:
-        match.item = match.item or item
-        match.items.append(item)
-        return True
-    if item.made:
-        return False
-    own = fold(text)
+    return all(has_name(match, text) or _singles_out(match, name, found[text]) for text in sorted(found))
+
+
+def _singles_out(match: Match, name: Token | None, found: Sequence[Found]) -> bool:
+    """Return True if the ask distinguishes an object of one name from the others, by more than an apparent id."""
+    ask, own = match.ask, fold(found[0].text)
     tokens = [
-        (at, one)
-        for at, one in enumerate(match.ask.tokens)
-        if _tells(match, at, one) and one.text.removesuffix("'s") != own
+        (at, one) for at, one in enumerate(ask.tokens) if _tells(match, at, one) and one.text.removesuffix("'s") != own
     ]
-    before = [one for one in match.ask.before if one.kind is not Kind.MARK] if match.ask.refers else []
-    before = [
-        one for one in before if not match.ask.lexicon.holds("stop", one.text) and one.stem not in match.call.nouns
-    ]
-    said = match.ask.times.features
+    before = [one for one in ask.before if one.kind is not Kind.MARK] if ask.refers else []
+    before = [one for one in before if not ask.lexicon.holds("stop", one.text) and one.stem not in match.call.nouns]
+    ordinals = _ordinals(match)
+    ranks: dict[Listing, _Ranks] = {}
+    for one in found:
+        item = one.item
+        ranked = ranks.get(one.listing)
+        if ranked is None:
+            ranked = ranks[one.listing] = _Ranks(match, one.listing, name, [*(each for _, each in tokens), *before])
+        if name is not None and item.holds(name.raw) and ranked.only_with_name(item):
+            match.item = match.item or item
+            match.found.append(one)
+            return True
+        if item.made:
+            continue
+        said_at = next(
+            (at for at, wanted in ordinals if item.place == (wanted if wanted >= 0 else item.count + wanted)), None
+        )
+        if said_at is None and not (item.picked and ranked.only_picked(item)) and not ranked.is_best(item):
+            continue
+        match.used |= set() if said_at is None else {said_at}
+        match.used |= {at for at, token in tokens if in_item(token, item)}
+        if ask.times.features and same_day(ask.times.features, item.times, match.call.day):
+            match.used |= set(ask.times.places)
+        match.item = match.item or item
+        match.found.append(one)
+        return True
+    return False
 
-    def score(one: Item) -> tuple[int, int]:
-        """Return how many words the item's short fields have, and how many all of it has."""
-        named = replace(one, says=lambda _: False)
-        hits = [sum(in_item(token, of) for token in (*(each for _, each in tokens), *before)) for of in (named, one)]
-        return hits[0], hits[1] + (bool(said) and same_day(said, one.times, match.call.day))
 
-    mine = score(item)
-    order = _ordinal(match, item) or (item.picked and not any(one.picked for one in others))
-    # Of two that mention a check-up, the one that is called so is meant.
-    if not (order or mine[1]) or not (order or all(_is_less(score(one), mine) for one in others)):
-        return False
-    match.used |= {at for at, token in tokens if in_item(token, item)}
-    if said and same_day(said, item.times, match.call.day):
-        match.used |= set(match.ask.times.places)
-    match.item = match.item or item
-    match.items.append(item)
-    return True
+class _Ranks:
+    """How the items of a listing compare by the words of an ask; each is scored once, not once for each of them."""
+
+    def __init__(self, match: Match, listing: Listing, name: Token | None, said: Sequence[Token]) -> None:
+        self._listing = listing
+        self._with_name = listing.with_word(name) if name is not None else ()
+        self._picked = [one for one in listing.items if one.picked]
+        more, named = Counter[Item](), Counter[Item]()
+        for token in said:
+            named.update(listing.named_by(token))
+            more.update(listing.with_word(token))
+        times, day = match.ask.times.features, match.call.day
+        if times:
+            more.update(one for one in listing.items if same_day(times, one.times, day))
+        # Of two that mention a check-up, the one that is called so is meant.
+        self._score = {one: (more[one], named[one]) for one in more}
+        self._order = sorted(self._score, key=self._score.__getitem__, reverse=True)
+
+    def only_with_name(self, item: Item) -> bool:
+        """Return True if an item has the name, and no other one has."""
+        return item in self._with_name and not any(are_apart(item, one) for one in self._with_name)
+
+    def only_picked(self, item: Item) -> bool:
+        """Return True if the user picked no other item."""
+        return not any(are_apart(item, one) for one in self._picked)
+
+    def is_best(self, item: Item) -> bool:
+        """Return True if the words say more of an item, or as much by its name, than of any other."""
+        mine = self._score.get(item)
+        if mine is None:
+            return False
+        best = next((one for one in self._order if are_apart(item, one)), None)
+        return best is None or self._score[best] < mine
 
 
 def _named_before(match: Match) -> Token | None:
@@ -98,13 +130,9 @@ def _tells(match: Match, place: int, token: Token) -> bool:
     )
 
 
-def _ordinal(match: Match, item: Item) -> bool:
-    for at, token in enumerate(match.ask.tokens):
-        wanted = ORDINALS.get(token.text)
-        if wanted is not None and item.place == (wanted if wanted >= 0 else item.count + wanted):
-            match.used.add(at)
-            return True
-    return False
+def _ordinals(match: Match) -> list[tuple[int, int]]:
+    """Return the ask's ordinals, with their positions."""
+    return [(at, ORDINALS[one.text]) for at, one in enumerate(match.ask.tokens) if one.text in ORDINALS]
 
 
 def is_same_as_listed(match: Match, argument: Argument) -> bool:
@@ -123,11 +151,18 @@ def is_same_as_listed(match: Match, argument: Argument) -> bool:
         if at not in times.places and not words.holds("stop", one.text) and one.stem not in match.call.nouns
     ]
 
-    def fits(item: Item) -> bool:
-        timely = not times.features or same_day(times.features, item.times, match.call.day)
-        return timely and bool(said) and all(in_item(one, item) for one in said)
-
-    if not any(fits(item) and not any(map(fits, others)) for item, others in argument.shared):
+    if not said:
+        return False
+    fitting: dict[Listing, Collection[Item]] = {}
+    for item, listing in argument.shared:
+        if listing not in fitting:
+            having = set(listing.items).intersection(*map(listing.with_word, said))
+            fitting[listing] = {
+                one for one in having if not times.features or same_day(times.features, one.times, match.call.day)
+            }
+        if item in fitting[listing] and not any(are_apart(item, one) for one in fitting[listing]):
+            break
+    else:
         return False
     match.used.update(range(compared[0], begins + size))
     return True
@@ -138,11 +173,6 @@ def is_of_item(match: Match, token: Token) -> bool:
     if any(in_item(token, one) or (one.picked and token.text in _SUPERLATIVES) for one in match.items):
         return True
     return match.item is not None and in_item(token, match.item)
-
-
-def _is_less(other: tuple[int, int], mine: tuple[int, int]) -> bool:
-    """Return True if another item fits worse: fewer words in all, or as many of which fewer are in its name."""
-    return other[1] < mine[1] or (other[1] == mine[1] and other[0] < mine[0])
 
 
 def _is_name_of_file(token: Token) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
-from phylactery_understanding.calls.proposal import Call, Item
+from phylactery_understanding.calls.proposal import Call, Found, Item
 from phylactery_understanding.requests.model import Ask, Request
 
 _KEEPING: Final = frozenset(
@@ -21,7 +21,7 @@ class Match:
     """An ask and a call, and what is known so far of their correspondence.
 
     ``used`` are the positions of the ask's tokens that some argument corresponds to, ``answered`` those that a content
-    does. ``items`` are the listed objects that the ask describes, and ``item`` is the first that an argument names.
+    does. ``found`` are the listed objects that the ask describes, and ``item`` is the first that an argument names.
     """
 
     request: Request
@@ -30,7 +30,12 @@ class Match:
     used: set[int] = field(default_factory=set)
     answered: set[int] = field(default_factory=set)
     item: Item | None = None
-    items: list[Item] = field(default_factory=list)
+    found: list[Found] = field(default_factory=list)
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """Return the listed objects that the ask describes."""
+        return [one.item for one in self.found]
 
     @property
     def makes(self) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from enum import IntEnum
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from phylactery_understanding.calls.content.model import Source
 from phylactery_understanding.language.text import (
@@ -43,45 +43,124 @@ class Level(IntEnum):
     CLEAR = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One thing that a tool listed: the words of its fields, the times among them, and its values.
+class Item(Protocol):
+    """One thing that a tool listed; two are the same only if they are one object."""
 
-    ``holds`` returns whether a value is a whole field of the item; ``says`` whether a word occurs in a short text of
-    it. ``picked`` is True if the item is at an end of an order the user mentioned: the largest, the cheapest. It is at
-    ``place`` of the ``count`` items of its list. ``keys`` are the values that name it, which excludes amounts.
+    @property
+    def within(self) -> tuple[int, ...]:
+        """Its number in the result, and those of what it is a part of."""
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of its fields and of its parts'."""
+
+    @property
+    def stems(self) -> frozenset[str]:
+        """The stems of these."""
+
+    @property
+    def times(self) -> frozenset[Feature]:
+        """The times in its fields."""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The values that name it, which excludes amounts."""
+
+    @property
+    def picked(self) -> bool:
+        """True if it is at an end of an order the user mentioned: the largest, the cheapest."""
+
+    @property
+    def place(self) -> int:
+        """Its place among the ``count`` items of its list."""
+
+    @property
+    def count(self) -> int:
+        """The number of items of its list."""
+
+    @property
+    def made(self) -> bool:
+        """True if a call of this task created it: only its name distinguishes it from others of its kind."""
+
+    def holds(self, value: Any) -> bool:
+        """Return True if a value is a whole field of it."""
+
+    def says(self, word: str) -> bool:
+        """Return True if a word occurs in a short text of it."""
+
+
+def are_apart(one: Item, other: Item) -> bool:
+    """Return True if neither item is the other or a part of it."""
+    return one.within[0] not in other.within and other.within[0] not in one.within
+
+
+class Listing:
+    """The items of one result, by their words.
+
+    It is built once per result and serves every value of every call: whoever writes a result decides how many of its
+    items match a value, so nothing here compares each item with each.
     """
 
-    words: frozenset[str]
-    times: frozenset[Feature]
-    holds: Callable[[Any], bool]
-    says: Callable[[str], bool] = field(default=lambda _: False)
-    picked: bool = False
-    place: int = 0
-    count: int = 1
-    keys: frozenset[str] = frozenset()
-    made: bool = False
-    """A call of this task created it: only its name distinguishes it from others of its kind."""
+    def __init__(self, items: Sequence[Item], saying: Callable[[str], Collection[Item]]) -> None:
+        """Take the items in order, and a function that returns those of which ``says`` is true for a word."""
+        self.items, self._saying = items, saying
+        self._at = {one.within[0]: one for one in items}
+        self._words: dict[str, list[Item]] = {}
+        self._stems: dict[str, list[Item]] = {}
+        for item in items:
+            for word in item.words:
+                self._words.setdefault(word, []).append(item)
+            for stem in item.stems:
+                self._stems.setdefault(stem, []).append(item)
+
+    def at(self, number: int) -> Item | None:
+        """Return the item of a number in the result."""
+        return self._at.get(number)
+
+    def named_by(self, token: Token) -> Collection[Item]:
+        """Return the items that have a word, or every word of a quotation, in their fields."""
+        if token.kind is Kind.QUOTE:
+            said = [one.text for one in tokenize(token.raw) if one.kind is not Kind.MARK]
+            having = [self._words.get(one, ()) for one in said]
+            return set(self.items if not having else having[0]).intersection(*having[1:])
+        found = self._words.get(token.text.removesuffix("'s"), ())
+        if token.kind is not Kind.WORD or len(token.text) <= _SHORT:
+            return found
+        return {*found, *self._stems.get(token.stem, ())}
+
+    def with_word(self, token: Token) -> Collection[Item]:
+        """Return the items of which ``in_item`` is true."""
+        named = self.named_by(token)
+        return named if token.kind is Kind.QUOTE else {*named, *self._saying(token.text.removesuffix("'s"))}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A text in a value that is one of an item's own, and the listing that the item is in."""
+
+    text: str
+    item: Item
+    listing: Listing
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
     """One value of a call.
 
-    ``role`` is the catalog's. ``items`` are the listed things whose id a text in the value is, each with that text and
-    the others of its list: the user may have named it by another field. ``default`` says that the value is the schema's
-    default; ``choices`` are the values allowed. ``shared`` are the listed things that have exactly the same list in a
-    field of the argument's name, each with the others: the user may have named one of them.
+    ``role`` is the catalog's. ``items`` are the listed things whose id a text in the value is: the user may have named
+    it by another field. ``default`` says that the value is the schema's default; ``choices`` are the values allowed.
+    ``shared`` are the listed things that have exactly the same list in a field of the argument's name, each with its
+    listing: the user may have named one of them.
     """
 
     name: str
     value: Any
     role: str
     control: bool = False
-    items: tuple[tuple[str, Item, tuple[Item, ...]], ...] = ()
+    items: tuple[Found, ...] = ()
     default: bool = False
     choices: tuple[str, ...] = ()
-    shared: tuple[tuple[Item, tuple[Item, ...]], ...] = ()
+    shared: tuple[tuple[Item, Listing], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +224,7 @@ def in_item(token: Token, item: Item) -> bool:
     return (
         word in item.words
         or item.says(word)
-        or (
-            token.kind is Kind.WORD and len(token.text) > _SHORT and any(one[:STEM] == token.stem for one in item.words)
-        )
+        or (token.kind is Kind.WORD and len(token.text) > _SHORT and token.stem in item.stems)
     )
 
 

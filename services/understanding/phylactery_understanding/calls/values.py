@@ -48,7 +48,7 @@ def accounts_for(match: Match, value: Any, argument: Argument) -> bool:
         or grants(match, text, argument)
         or has_currency(match, text)
         or (not inside and argument.role not in {"principal", "url"} and match.holds(text))
-        or (bool(match.items) and _is_found(argument, text) and _is_described(match, text, argument))
+        or (bool(match.found) and _is_found(argument, text) and _is_described(match, text, argument))
     )
 
 
@@ -210,7 +210,7 @@ def _is_found(argument: Argument, text: str) -> bool:
 
 
 def _is_described(match: Match, text: str, argument: Argument) -> bool:
-    return any(value == text and item in match.items for value, item, _ in argument.items)
+    return any(one.text == text and one in match.found for one in argument.items)
 
 
 def says_word(match: Match, text: str) -> bool:

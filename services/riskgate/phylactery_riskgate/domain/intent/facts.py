@@ -52,7 +52,9 @@ MAX_DISTINCT: Final = 100
 
 _SMALL_SIZE: Final = 30_000
 """The size of a task, in values and prints, whose facts take milliseconds to compute. The largest takes a second."""
-
+_SMALL_UNREAD: Final = 500
+"""The size of the results that are indexed for the first call after them in about the time a thread switch takes."""
+_FEW_RESULTS: Final = 100
 
 _TELLING: Final = 4
 """The minimum number of letters of a word that can be a name."""
@@ -90,9 +92,12 @@ class IndexReader:
         return facts if not by else replace(without_ask(facts), refused=True, retracted=by)
 
     @property
-    def large(self) -> bool:
-        """Return True if that may take so long that it should not block others."""
-        return self.index.size > _SMALL_SIZE or sum(map(len, self.index.messages)) > _SHORT_MESSAGES
+    def work(self) -> int:
+        """Return 0 if that takes milliseconds, otherwise the size of what is read: it should not block others."""
+        index, said = self.index, sum(map(len, self.index.messages))
+        small = index.size <= _SMALL_SIZE and index.unread <= _SMALL_UNREAD and said <= _SHORT_MESSAGES
+        small = small and len(index.results) <= _FEW_RESULTS
+        return 0 if small else index.size + said
 
 
 def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, uses: Uses = NO_USES) -> TaskFacts:

@@ -12,11 +12,13 @@ from datetime import date
 from itertools import chain, starmap
 from typing import Final
 
+from phylactery_understanding.calls.proposal import Listing
 from phylactery_understanding.interpretation.model import Interpretation
 
 from phylactery_riskgate.domain.intent.computed import computed
 from phylactery_riskgate.domain.intent.folding import atoms
 from phylactery_riskgate.domain.intent.languages import QUANTIFIERS
+from phylactery_riskgate.domain.intent.listing import listing
 from phylactery_riskgate.domain.intent.origin.literals import dates_in_token
 from phylactery_riskgate.domain.intent.origin.naming import Named, Value, named_items, telling
 from phylactery_riskgate.domain.intent.origin.prints import prints, triples, whole_print
@@ -78,10 +80,44 @@ class Result:
         return {norm: list(values.values()) for norm, values in found.items()}
 
     @computed
+    def sources(self) -> dict[str, list[Value]]:
+        """Return the same with one of all values that have the same origin, however many lists they are in."""
+        found: dict[str, list[Value]] = {}
+        for norm, values in self.by_norm.items():
+            once: dict[tuple[object, ...], Value] = {}
+            for value in values if len(values) > 1 else ():
+                item = value.item
+                place = (item in self.names, item in self.picks, item == 0, self.passes_over(item))
+                once.setdefault((value.kind, value.field, value.written, *place), value)
+            found[norm] = list(once.values()) or values
+        return found
+
+    @computed
+    def listing(self) -> Listing:
+        """Return its items, by their words."""
+        return listing(self)
+
+    @computed
+    def lists(self) -> dict[tuple[str, frozenset[str]], list[int]]:
+        """Return the items, in order, by a field's name and all of the item's values there."""
+        held: dict[tuple[str, int], set[str]] = defaultdict(set)
+        for value in self.values:
+            held[value.field, value.item].add(value.norm)
+        found: dict[tuple[str, frozenset[str]], list[int]] = defaultdict(list)
+        for (name, item), norms in held.items():
+            found[name, frozenset(norms)].append(item)
+        return found
+
+    @computed
     def size(self) -> int:
         """Return the number of values and prints."""
         prints = sum(map(len, self.prints.values())) + len(self.whole) + len(self.repeated)
         return len(self.values) + prints + sum(map(len, self.triples.values()))
+
+    @property
+    def unread(self) -> int:
+        """Return its size until a call was compared with it, which takes a multiple of the time of later calls."""
+        return 0 if "listing" in self.__dict__ or not self.values else self.size
 
     @computed
     def numbers(self) -> tuple[tuple[Value, float], ...]:
@@ -167,6 +203,20 @@ class Result:
         if not items:
             return items
         return frozenset(item for item in range(len(self.parents)) if any(one in items for one in self.within(item)))
+
+    @computed
+    def meant_prints(self) -> frozenset[int]:
+        """Return the prints of the items the user named or picked."""
+        return frozenset().union(*(self.prints.get(item, _NO_PRINTS) for item in self.meant))
+
+    def passes_over(self, item: int) -> bool:
+        """Return True if the user picked another item of the list, and not this one."""
+        named = self.named
+        return item not in named.picks and item not in named.items and self.parents[item] in self._picked_from
+
+    @computed
+    def _picked_from(self) -> frozenset[int]:
+        return frozenset(self.parents[one] for one in self.named.picks)
 
     @computed
     def argument_prints(self) -> tuple[list[int], ...]:
@@ -272,6 +322,11 @@ class TaskIndex:
         """Return the number of values and prints."""
         return sum(result.size for result in self.results)
 
+    @property
+    def unread(self) -> int:
+        """Return the size of the results that no call was compared with so far."""
+        return sum(result.unread for result in self.results)
+
     @computed
     def said(self) -> frozenset[int]:
         """Return the triples of the user's own words."""
@@ -356,10 +411,7 @@ class TaskIndex:
 
     def passes_over(self, place: int, item: int) -> bool:
         """Return True if the user picked another item of the list, and mentioned only one."""
-        named, parents = self.results[place].named, self.results[place].parents
-        if not named.picks or item in named.picks | named.items or not QUANTIFIERS.isdisjoint(self.words.token_places):
-            return False
-        return any(parents[one] == parents[item] for one in named.picks)
+        return self.results[place].passes_over(item) and QUANTIFIERS.isdisjoint(self.words.token_places)
 
     def is_pointed(self, place: int, item: int) -> bool:
         """Return True if the user pointed to the text of an item."""

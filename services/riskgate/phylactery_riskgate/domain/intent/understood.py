@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from phylactery_understanding.calls.content.model import Source
-from phylactery_understanding.calls.proposal import ENDING, Argument, Call, Item, Level, Understanding
+from phylactery_understanding.calls.proposal import (
+    ENDING,
+    Argument,
+    Call,
+    Found,
+    Item,
+    Level,
+    Listing,
+    Understanding,
+)
 from phylactery_understanding.calls.understanding import hears, understand
 from phylactery_understanding.interpretation.check import CheckedAsk, check, joined, within
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.interpretation.model import MAX_BACK, Interpretation
 from phylactery_understanding.language.lexicon import lexicon
 from phylactery_understanding.language.text import STEM, fold, tokenize
-from phylactery_understanding.language.times import Feature, times_of
 from phylactery_understanding.replies.amendment import Amendment, amended
 from phylactery_understanding.replies.answers import read_answer, says_to_do
 from phylactery_understanding.requests.model import Fault, Request
@@ -25,9 +34,10 @@ from phylactery_understanding.requests.parser import parse
 from phylactery_riskgate.domain.intent import folding, spelling
 from phylactery_riskgate.domain.intent.index import LOOK, Result, TaskIndex
 from phylactery_riskgate.domain.intent.languages import SMALL
+from phylactery_riskgate.domain.intent.listing import is_key
 from phylactery_riskgate.domain.intent.model import CONFIRMED
 from phylactery_riskgate.domain.intent.origin.literals import number
-from phylactery_riskgate.domain.intent.origin.naming import telling
+from phylactery_riskgate.domain.intent.origin.naming import Value, telling
 from phylactery_riskgate.domain.intent.origin.pasting import own_part
 from phylactery_riskgate.domain.intent.origin.prints import prints
 from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool
@@ -38,28 +48,6 @@ _SIZE: Final = "size"
 """The field that the result of a look at a file has if the file exists."""
 _PERSONS: Final = frozenset({"principal", "url"})
 _MOST_VALUES: Final = 20
-_SHORT_TEXT: Final = 30
-"""The maximum number of prints of a text that is a name or label rather than prose."""
-_CODE: Final = 3
-_KEYS: Final = frozenset(
-    {
-        "id",
-        "sku",
-        "number",
-        "key",
-        "code",
-        "uuid",
-        "name",
-        "handle",
-        "email",
-        "path",
-        "account",
-        "iban",
-        "username",
-        "user",
-    }
-)
-"""Fields that name an object, whatever the catalog says of them."""
 _MOST_AMENDMENTS: Final = 8
 """The number of messages that may each amend the one before."""
 USED_UP: Final = "used-up"
@@ -251,7 +239,7 @@ def _is_default(schema: Any, value: Any) -> bool:
     )
 
 
-def _items(index: TaskIndex, value: Any, *, person: bool) -> tuple[tuple[str, Item, tuple[Item, ...]], ...]:
+def _items(index: TaskIndex, value: Any, *, person: bool) -> tuple[Found, ...]:
     """Return the listed items that have the texts of a value in a naming field.
 
     For a recipient, only the item's own field counts: a participant of a meeting that the user named is not the person
@@ -265,153 +253,57 @@ def _items(index: TaskIndex, value: Any, *, person: bool) -> tuple[tuple[str, It
         return ()
     norm = number(value) if isinstance(value, int) else " ".join(folding.tokens(folding.fold(value)))
     form = spelling.spelled(str(value))
-    found = []
-    for result in index.results:
-        if result.is_pasted:
-            continue
-        for one in result.by_norm.get(norm, ()):
-            if result.made and (person or one.kind[0] != "s"):
-                continue
-            if isinstance(value, str) and not spelling.same(one.written or one.norm, form):
-                continue
-            if _is_key(one.field) or (one.kind[0] in "sno" and not person):
-                listed = _listed(index, result)
-                mine = next((item for place, item in listed if place == one.item), None)
-                if mine is not None:
-                    found.append((str(value), mine, _others(result, listed, one.item)))
-    return tuple((found or _in_folder(index, value))[:_MOST_ITEMS])
+    holding = (
+        (result, one)
+        for result in index.results
+        if not result.is_pasted
+        for one in result.by_norm.get(norm, ())
+        if not (result.made and (person or one.kind[0] != "s"))
+        and (is_key(one.field) or (one.kind[0] in "sno" and not person))
+        and (isinstance(value, int) or spelling.same(one.written or one.norm, form))
+    )
+    return tuple(islice(_found(str(value), holding), _MOST_ITEMS)) or tuple(
+        islice(_in_folder(index, value), _MOST_ITEMS)
+    )
 
 
-def _in_folder(index: TaskIndex, value: str | int) -> list[tuple[str, Item, tuple[Item, ...]]]:
+def _found(text: str, holding: Iterable[tuple[Result, Value]]) -> Iterator[Found]:
+    for result, value in holding:
+        item = result.listing.at(value.item)
+        if item is not None:
+            yield Found(text, item, result.listing)
+
+
+def _in_folder(index: TaskIndex, value: str | int) -> Iterator[Found]:
     """Return the files of a listed folder, where a path is one of them: the folder's path and the name."""
     folder, _, name = str(value).rpartition("/")
     norms = [" ".join(folding.tokens(folding.fold(one))) for one in (folder, name)]
-    found: list[tuple[str, Item, tuple[Item, ...]]] = []
-    plain = not {"", ".", ".."} & {*str(value).split("/")}
-    for result in index.results if folder and name and plain else ():
-        if result.made or result.is_pasted or norms[0] not in result.arguments:
-            continue
-        for one in result.by_norm.get(norms[1], ()):
-            if spelling.same(one.written or one.norm, spelling.spelled(name)):
-                listed = _listed(index, result)
-                mine = next((item for place, item in listed if place == one.item), None)
-                if mine is not None:
-                    found.append((str(value), mine, _others(result, listed, one.item)))
-    return found
+    form = spelling.spelled(name)
+    plain = bool(folder and name) and {"", ".", ".."}.isdisjoint(str(value).split("/"))
+    return _found(
+        str(value),
+        (
+            (result, one)
+            for result in (index.results if plain else ())
+            if not result.made and not result.is_pasted and norms[0] in result.arguments
+            for one in result.by_norm.get(norms[1], ())
+            if spelling.same(one.written or one.norm, form)
+        ),
+    )
 
 
-def _others(result: Result, listed: Sequence[tuple[int, Item]], mine: int) -> tuple[Item, ...]:
-    """Return the items that are neither the given one nor a part of it, nor what it is a part of."""
-    above = frozenset(result.within(mine))
-    return tuple(item for place, item in listed if place not in above and mine not in result.within(place))
-
-
-def _shared(index: TaskIndex, name: str, value: Any) -> tuple[tuple[Item, tuple[Item, ...]], ...]:
-    """Return the listed items whose field of a name has exactly the texts of a list, each with the others."""
+def _shared(index: TaskIndex, name: str, value: Any) -> tuple[tuple[Item, Listing], ...]:
+    """Return the listed items whose field of a name has exactly the texts of a list, each with its listing."""
     if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
         return ()
-    wanted = {" ".join(folding.tokens(folding.fold(one))) for one in value}
-    found: list[tuple[Item, tuple[Item, ...]]] = []
-    for result in index.results:
-        if result.made or result.is_pasted:
-            continue
-        held: dict[int, set[str]] = {}
-        for one in result.values:
-            if one.field == name:
-                held.setdefault(one.item, set()).add(one.norm)
-        if wanted not in held.values():
-            continue
-        listed = _listed(index, result)
-        for place, item in listed:
-            if held.get(place) == wanted and all(map(item.holds, value)):
-                found.append((item, _others(result, listed, place)))
-    return tuple(found)
-
-
-def _is_key(field: str) -> bool:
-    return field in _KEYS or field.endswith(("_id", "_number"))
-
-
-def _listed(index: TaskIndex, result: Result) -> list[tuple[int, Item]]:
-    """Return the items of a result, with the words of the fields by which a person may name them.
-
-    What has no value of its own only holds other items: nothing can name it, and nobody counts it.
-    """
-    words: dict[int, set[str]] = {}
-    times: dict[int, set[Feature]] = {}
-    forms: dict[int, dict[str, set[str]]] = {}
-    keys: dict[int, set[str]] = {}
-    for value in result.values:
-        if len(forms) > _MOST_ITEMS and value.item not in forms:
-            continue
-        words.setdefault(value.item, set())
-        forms.setdefault(value.item, {}).setdefault(value.norm, set()).add(value.written or value.norm)
-        if _is_key(value.field):
-            keys.setdefault(value.item, set()).add(value.norm)
-        if value.kind[0] != "p":
-            atoms = {atom for token in value.norm.split(" ") for atom in (token, *folding.atoms(token))}
-            for item in result.within(value.item):  # an order is named by what is in it
-                if item or item == value.item:
-                    words.setdefault(item, set()).update(atoms)
-            times.setdefault(value.item, set()).update(times_of(value.written or value.norm).features)
-    order = [item for item in sorted(forms) if item or len(forms) == 1]
-    levels: dict[int, list[int]] = {}
-    for item in order:
-        levels.setdefault(sum(1 for _ in result.within(item)), []).append(item)
-    return [
-        (
-            item,
-            Item(
-                frozenset(words[item]),
-                frozenset(times.get(item, ())),
-                _holder(index, result, item, forms[item]),
-                _sayer(result, item),
-                item in result.named.picks,
-                place,
-                len(level),
-                frozenset(keys.get(item, ())),
-                result.made,
-            ),
-        )
-        for level in levels.values()  # the second order is not the first line of the first one
-        for place, item in enumerate(level)
-    ]
-
-
-def _holder(index: TaskIndex, result: Result, item: int, forms: Mapping[str, Collection[str]]) -> Callable[[Any], bool]:
-    """Return a function that tests whether an item has a value in its exact spelling: report* is not report.
-
-    The value by which the user had the items looked up, such as a repository, is a value of each item.
-    """
-
-    def holds(value: Any) -> bool:
-        if isinstance(value, int | float):
-            return number(value) in forms
-        tokens = folding.tokens(folding.fold(str(value)))
-        written = forms.get(" ".join(tokens), ())
-        if written and any(spelling.same(one, spelling.spelled(str(value))) for one in written):
-            return True
-        if " ".join(tokens) in result.arguments and spelling.said(index.words, str(value), "object") is not None:
-            return True
-        # A three-letter code, as of a currency, may be in a field that the catalog does not name.
-        return len(str(value)) == _CODE and set(prints(tokens)) <= result.prints.get(item, frozenset())
-
-    return holds
-
-
-def _sayer(result: Result, item: int) -> Callable[[str], bool]:
-    """Return a function that tests whether a word occurs in an item's free text, if that is short as a name."""
-    text = result.prints.get(item, frozenset())
-    short = text if len(text) <= _SHORT_TEXT else frozenset()
-
-    def says(word: str) -> bool:
-        return (
-            bool(short)
-            and len(word) > _CODE
-            and short.issuperset(prints(folding.tokens(folding.fold(word))[:1] or [word]))
-        )
-
-    return says
+    wanted = frozenset(" ".join(folding.tokens(folding.fold(one))) for one in value)
+    found = (
+        (result.listing.at(number), result.listing)
+        for result in index.results
+        if not result.made and not result.is_pasted
+        for number in result.lists.get((name, wanted), ())
+    )
+    return tuple((item, listing) for item, listing in found if item is not None and all(map(item.holds, value)))
 
 
 def _exists(index: TaskIndex, path: str) -> bool:
@@ -439,7 +331,7 @@ def _texts(index: TaskIndex) -> Source:
         return any(
             (index.pointed[place] and result.all_prints.issuperset(wanted))
             or norm in result.by_norm
-            or any(result.prints.get(item, frozenset()).issuperset(wanted) for item in result.meant)
+            or (bool(result.meant) and result.meant_prints.issuperset(wanted))
             for result, place in pointed
         )
 

@@ -267,7 +267,7 @@ def _of_day(index: TaskIndex, days: Sequence[str]) -> Iterator[Found]:
 def _of_values(index: TaskIndex, norm: str, argument: Argument, ways: Sequence[Spelled] = ()) -> Iterator[Found]:
     """Return the origin of a value in tool results; with ``ways``, a name must be spelled in one of them."""
     for place, result in enumerate(index.results):
-        for value in result.by_norm.get(norm, ()):
+        for value in result.sources.get(norm, ()):
             if _fits(value, argument):
                 other = bool(ways) and not any(spelling.same(value.written or value.norm, way) for way in ways)
                 level = _of_value(index, place, value, argument)
@@ -330,7 +330,7 @@ def _of_prints(index: TaskIndex, wanted: Sequence[int], argument: Argument, norm
 
 def _is_system(result: Result, norm: str) -> bool:
     """Return True if a value is the system's own for a list item: text mentioning it does not point to the item."""
-    return any(value.kind[0] == "s" and not result.is_whole(value) for value in result.by_norm.get(norm, ()))
+    return any(value.kind[0] == "s" and not result.is_whole(value) for value in result.sources.get(norm, ()))
 
 
 def _text_of(index: TaskIndex, place: int, item: int) -> str:

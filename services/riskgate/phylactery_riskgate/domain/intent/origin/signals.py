@@ -141,7 +141,7 @@ def _is_listed(index: TaskIndex, token: str) -> bool:
     found = [
         index.is_bound(place, value, picks=True)
         for place, result in enumerate(index.results)
-        for value in result.by_norm.get(token, ())
+        for value in result.sources.get(token, ())
         if value.kind != "f"
     ]
     return bool(found) and not any(found)
