@@ -12,6 +12,8 @@ from phylactery_forms.definitions.model import Form
 from phylactery_forms.definitions.reading import parse_form, read_form, read_forms, sample_folder
 from phylactery_forms.definitions.templates import TemplateError, filled, placeholders
 
+from tests.support.effort import assert_within
+
 GOOD = """\
 id: visit
 version: 1
@@ -159,3 +161,15 @@ def test_a_template_has_names_alone(read: Callable[[str], tuple[str, ...]]) -> N
 
 def test_a_filled_template_does_not_read_a_value_as_a_template() -> None:
     assert filled({"a": ["{x} {{x}}", 3]}, {"x": "{y}", "y": "secret"}) == {"a": ["{y} {x}", 3]}
+
+
+@pytest.mark.parametrize("levels", [7, 9, 300])
+def test_aliases_in_a_form_are_refused_whatever_they_would_grow_to(levels: int) -> None:
+    laughs = "".join(f"a{at}: &a{at} [{', '.join([f'*a{at - 1}'] * 9)}]\n" for at in range(1, levels + 1))
+    assert_within(0.5, lambda: refused(f"a0: &a0 [x]\n{laughs}"))
+    told = refused(f"a0: &a0 [x]\n{laughs}")
+    assert told == "visit.yaml:2: not valid YAML: the alias *a0 is not read; write its content out (column 10)"
+
+
+def test_a_form_given_as_bytes_has_a_limit_too() -> None:
+    assert "larger than" in refused(GOOD + "#" * MAX_BYTES)

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
 import grpc
-import yaml
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc
 from phylactery_agent.tools.named_folders import person_folder
 from phylactery_chassis.rpc.healthcheck import serving
 from phylactery_riskgate.domain.bundle.files import SETTINGS_FILE, single_user_bundle_folder
+from phylactery_understanding.documents import read_yaml
 
 SERVICES = ("riskgate", "memory", "agent")
 """In the order they start: the agent asks the other two."""
@@ -99,7 +99,7 @@ class Stack:
                 policy_pb2.GetBundleRequest(with_files=True), timeout=_START_SECONDS
             )
         settings = next(file.content for file in shown.files if file.name == SETTINGS_FILE)
-        return bool(yaml.safe_load(settings).get("single_user"))
+        return bool(read_yaml(settings).get("single_user"))
 
     @property
     def sandbox(self) -> Path:

@@ -18,7 +18,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Final
 
-import yaml
+from phylactery_understanding.documents import read_yaml
 
 from phylactery_agent.rules.spelling import unaccented
 from phylactery_agent.tools.contract import ToolSpec
@@ -120,7 +120,7 @@ def _index(of_tools: tuple[tuple[str, str], ...]) -> _Index:
 @lru_cache(maxsize=1)
 def _conversation() -> Sequence[str]:
     raw = (files("phylactery_agent.rules") / "conversation.yaml").read_text(encoding="utf-8")
-    return [text for texts in yaml.safe_load(raw).values() for text in texts]
+    return [text for texts in read_yaml(raw).values() for text in texts]
 
 
 def _features(words: Sequence[str]) -> Counter[str]:

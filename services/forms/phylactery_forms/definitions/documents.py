@@ -14,9 +14,9 @@ from typing import Any, Final
 import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
+from phylactery_understanding.documents import YamlFault, compose, construct
 
 MAX_BYTES: Final = 256_000
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Path = Sequence[str | int]
 
 
@@ -60,18 +60,15 @@ def read_document(file: Path, rules: Mapping[str, Any] | None = None) -> Documen
 
 def parse_document(raw: bytes, name: str, rules: Mapping[str, Any] | None = None) -> Document:
     """Return the content of a file given as bytes; raises as ``read_document`` does. ``rules`` is another schema."""
+    if len(raw) > MAX_BYTES:
+        raise FormError(f"{name}:1: the file is larger than {MAX_BYTES} bytes")
     try:
-        text = raw.decode("utf-8")
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        lines = dict(_lines(node, (), name))
-        data = loader.construct_document(node) if node is not None else None
+        node = compose(raw.decode("utf-8"))
+        data, lines = construct(node), dict(_lines(node, ()))
     except UnicodeDecodeError as error:
         raise FormError(f"{name}:1: the file is not UTF-8") from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None)
-        told = getattr(error, "problem", None) or "cannot be parsed"
-        raise FormError(f"{name}:{mark.line + 1 if mark else 1}: not valid YAML: {told}") from error
+    except YamlFault as fault:
+        raise FormError(f"{name}:{fault.line or 1}: not valid YAML: {fault}") from fault
     if not isinstance(data, dict):
         raise FormError(f"{name}:1: the file is not a mapping of names to content")
     found = Document(name, data, lines, hashlib.sha256(raw).hexdigest()[:16])
@@ -104,20 +101,15 @@ def _told(error: ValidationError) -> str:
     return f"{where}: {error.message[:300]}"
 
 
-def _lines(node: Any, path: tuple[str | int, ...], name: str) -> Iterator[tuple[tuple[str | int, ...], int]]:
-    """Return the line of each part. Raise FormError for a key given twice."""
+def _lines(node: yaml.Node | None, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], int]]:
+    """Return the line of each part."""
     if node is None:
         return
     yield path, node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
-        seen: dict[str, int] = {}
         for key, value in node.value:
-            line = key.start_mark.line + 1
-            if key.value in seen:
-                raise FormError(f"{name}:{line}: '{key.value}' is in line {seen[key.value]} already")
-            seen[key.value] = line
-            yield from _lines(value, (*path, key.value), name)
-            yield (*path, key.value), line
+            yield from _lines(value, (*path, key.value))
+            yield (*path, key.value), key.start_mark.line + 1
     elif isinstance(node, yaml.SequenceNode):
         for number, value in enumerate(node.value):
-            yield from _lines(value, (*path, number), name)
+            yield from _lines(value, (*path, number))

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final, Literal
 
-import yaml
+from phylactery_understanding.documents import read_yaml
 from phylactery_understanding.replies.answers import read_answer
 
 from phylactery_forms.definitions.model import FREE, Field, Form
@@ -172,7 +172,7 @@ def _weighed(weights: Mapping[str, float], signals: Signals) -> float:
 
 @cache
 def _content() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = yaml.safe_load((files(__package__) / "correction.yaml").read_text(encoding="utf-8"))
+    found: Mapping[str, Any] = read_yaml((files(__package__) / "correction.yaml").read_text(encoding="utf-8"))
     return found
 
 

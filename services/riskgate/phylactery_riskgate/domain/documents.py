@@ -11,17 +11,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import yaml
+from phylactery_understanding.documents import SAFE, YamlFault, compose
 from pydantic import BaseModel, ValidationError
 
 Place = tuple[str | int, ...]
 ModelT = TypeVar("ModelT", bound=BaseModel)
 T = TypeVar("T")
-
-
-_MAX_DEPTH = 100
-"""The nesting limit; on a deeper hostile document a loader would overflow the stack, which ends the process."""
-_MAX_DIGITS = 400
-"""The number of digits a double has at most; Python refuses to read ten times as many."""
 
 
 _MAX_FAULTS = 200
@@ -76,11 +71,7 @@ class Faults:
             raise BundleError(first.file, first.line, first.message, more)
 
 
-_BASE: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's loader if available: 20 times faster, so that a hostile megabyte does not block others."""
-
-
-class _Loader(_BASE):  # type: ignore[misc,valid-type]  # chosen at run time
+class _Loader(SAFE):  # type: ignore[misc,valid-type]  # chosen at run time
     """A YAML loader that resolves plain scalars as JSON does."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - as PyYAML declares it
@@ -152,28 +143,16 @@ def read_document(file: str, text: str) -> Document:
         BundleError: the file is not such a document, or is empty.
     """
     try:
-        depth = 0
-        for event in yaml.parse(text, Loader=_Loader):
-            if isinstance(event, yaml.AliasEvent):
-                raise BundleError(file, _line(event), "aliases are not used in a bundle")
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _MAX_DEPTH:
-                raise BundleError(file, _line(event), f"is nested deeper than {_MAX_DEPTH} levels")
-        node = yaml.compose(text, Loader=_Loader)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise BundleError(
-            file, mark.line + 1 if mark is not None else 0, str(error.problem or error.context)
-        ) from error
-    except (yaml.YAMLError, RecursionError) as error:
-        raise BundleError(file, 0, f"is not valid YAML: {type(error).__name__}") from error
+        node = compose(text, _Loader, text_keys=False)
+    except YamlFault as fault:
+        raise BundleError(file, fault.line, str(fault)) from fault
     if node is None:
         raise BundleError(file, 1, "is empty")
     lines: dict[Place, int] = {}
     return Document(file, _value(node, (), lines, file), lines)
 
 
-def _line(part: yaml.Event | yaml.Node) -> int:
+def _line(part: yaml.Node) -> int:
     return part.start_mark.line + 1 if part.start_mark is not None else 0
 
 
@@ -186,17 +165,10 @@ def _value(node: yaml.Node, place: Place, lines: dict[Place, int], file: str) ->
         read: dict[str, Any] = {}
         for key_node, value_node in node.value:
             key = key_node.value
-            key_line = _line(key_node)
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise BundleError(file, key_line, "a key must be a text")
-            if key in read:
-                raise BundleError(file, key_line, f"repeats the key {key!r}")
-            lines[(*place, key)] = key_line
+            lines[(*place, key)] = _line(key_node)
             read[key] = _value(value_node, (*place, key), lines, file)
         return read
     convert = _SCALARS.get(node.tag)
     if convert is None:
         raise BundleError(file, line, f"the tag {node.tag} is not used in a bundle")
-    if convert is int and len(node.value) > _MAX_DIGITS:
-        raise BundleError(file, line, f"a whole number has at most {_MAX_DIGITS} digits")
     return convert(node.value)

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 import yaml
 
-FOLDER: Final = Path(__file__).parents[1] / "lexicons"
+from phylactery_understanding.documents import YamlFault, compose, construct
 
-# libyaml is ten times as fast, if PyYAML's wheel includes it.
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+FOLDER: Final = Path(__file__).parents[1] / "lexicons"
 
 
 class LexiconError(Exception):
@@ -36,26 +35,18 @@ def of_each_language(name: str, folder: Path = FOLDER) -> list[Path]:
 def entries(file: Path) -> list[Entry]:
     """Return the content of a file. Raise LexiconError if it is no mapping, or has a name twice."""
     try:
-        text = file.read_text(encoding="utf-8")
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        data = loader.construct_document(node) if node is not None else None
+        node = compose(file.read_text(encoding="utf-8"), text_keys=False)
+        data = construct(node)
     except OSError as error:
         raise LexiconError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise LexiconError(f"{file}: no UTF-8") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f":{mark.line + 1}" if mark is not None else ""
-        raise LexiconError(f"{file}{line}: no YAML") from error
+    except YamlFault as fault:
+        raise LexiconError(f"{file}{f':{fault.line}' if fault.line else ''}: no YAML: {fault}") from fault
     if not isinstance(data, dict):
         raise LexiconError(f"{file}:1: must be a mapping of names to lists")
-    lines: dict[Any, int] = {}
-    for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-        name, line = key.value, key.start_mark.line + 1
-        if name in lines:
-            raise LexiconError(f"{file}:{line}: '{name}' stands in line {lines[name]} already")
-        lines[name] = line
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    lines = {key.value: key.start_mark.line + 1 for key, _ in pairs}
     return [Entry(str(name), value, f"{file}:{lines.get(name, 1)}") for name, value in data.items()]
 
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
-import yaml
+from phylactery_understanding.documents import read_yaml
 
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.recognition import intents
@@ -23,7 +23,6 @@ LIKELY: Final = 0.5
 """The share from which an intent is offered."""
 TEMPERATURE: Final = 1.0
 """How far shares are evened out, so that of those above SURE 95 % are right: found on phrases that were kept apart."""
-_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def phrases() -> Iterator[tuple[str, str]]:
     """Yield every phrase of every language with its intent."""
     for language in get_args(Language):
         text = (files(__package__) / "phrases" / f"{language}.yaml").read_text(encoding="utf-8")
-        of_language: Mapping[str, Sequence[str]] = yaml.load(text, Loader=_LOADER)  # noqa: S506 - a safe loader
+        of_language: Mapping[str, Sequence[str]] = read_yaml(text)
         for name, said in of_language.items():
             for phrase in said:
                 yield name, phrase

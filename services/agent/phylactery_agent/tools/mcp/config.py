@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
-import yaml
+from phylactery_understanding.documents import YamlFault, read_yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from phylactery_agent.tools.contract import Effect, Risk
@@ -189,10 +189,9 @@ def _yaml(path: Path, text: str) -> Any:
     if len(text) > MAX_CONFIG_BYTES:
         raise McpConfigError(f"{path} is longer than {MAX_CONFIG_BYTES} bytes")
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        raise McpConfigError(f"{path}{f':{mark.line + 1}' if mark else ''} is not YAML") from None
+        return read_yaml(text)
+    except YamlFault as fault:
+        raise McpConfigError(f"{path}{f':{fault.line}' if fault.line else ''} is not YAML we read") from None
 
 
 def _parsed(where: str, value: Any) -> McpConfig:
