@@ -87,6 +87,12 @@ def may_amend(later: Request) -> bool:
     return repeats(later) or _said(later, _meanings(later)) is not None
 
 
+def may_correct(later: Request) -> bool:
+    """Return True if a message could replace a value of some earlier request, rather than add one."""
+    said = _said(later, _meanings(later))
+    return said is not None and said.corrects
+
+
 def repeats(later: Request) -> bool:
     """Return True if a message asks for the previous request once more, and nothing else: do it again."""
     said = [one for one in later.tokens if one.kind is not Kind.BREAK]

@@ -296,6 +296,7 @@ class TaskIndex:
         self._pieces = tuple(pieces)
         self.messages = tuple(piece.get("w", "") for piece in said)
         self.interpretations = tuple(map(_interpretation, said))
+        self.starts = tuple(tuple(piece.get("n", ())) for piece in said)
         self.pasting = tuple(bool(piece.get("p")) or "d" in piece for piece in said)
         self.tasks = (*tasks, *[""] * (len(said) - len(tasks)))
         self.day = next((date.fromisoformat(piece["y"]) for piece in reversed(said) if piece.get("y")), None)
@@ -311,6 +312,7 @@ class TaskIndex:
             "_pieces": (*self._pieces, piece),
             "messages": self.messages,
             "interpretations": self.interpretations,
+            "starts": self.starts,
             "pasting": self.pasting,
             "tasks": self.tasks,
             "day": self.day,

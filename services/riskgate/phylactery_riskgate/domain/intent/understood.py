@@ -19,15 +19,18 @@ from phylactery_understanding.calls.proposal import (
     Level,
     Listing,
     Understanding,
+    plain_values,
 )
 from phylactery_understanding.calls.understanding import hears, understand
 from phylactery_understanding.interpretation.check import CheckedAsk, check, joined, within
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.interpretation.model import MAX_BACK, Interpretation
 from phylactery_understanding.language.lexicon import lexicon
-from phylactery_understanding.language.text import STEM, fold, tokenize
+from phylactery_understanding.language.text import STEM, fold, tokenize, written
 from phylactery_understanding.replies.amendment import Amendment, amended
 from phylactery_understanding.replies.answers import read_answer, says_to_do
+from phylactery_understanding.replies.behind import Behind, settle
+from phylactery_understanding.replies.retraction import forbids
 from phylactery_understanding.requests.model import Fault, Request
 from phylactery_understanding.requests.parser import parse
 
@@ -89,6 +92,8 @@ def understood(
     if not messages:
         return Understanding(Level.NONE)
     newest, doubted = _own_request(messages[-1])
+    settled = settle(own_part(messages[-1])[0], index.starts[len(messages) - 1])
+    newest = settled.request if settled.changed else newest
     amendment = _amending(tuple(messages[-_MOST_AMENDMENTS:])) if len(messages) > 1 else None
     newest = newest if amendment is None else amendment.request
     if not newest.asks and read_answer(messages[-1]) == "no":
@@ -97,6 +102,7 @@ def understood(
     earlier = [_own_request(message, sure=True)[0] for message in messages[:-1]]
     names = [ask_id(index.tasks[place], number) for number in range(max(1, len(newest.asks)))]  # a form is one ask
     known = understand([*earlier, newest], call, *uses.of(names))
+    known = _limited(known, newest, settled.behind if amendment is None else (), call)
     if doubted and known.level is Level.CLEAR:
         known = replace(known, level=Level.HALF, fault=Fault("pasted", ""), quota=1)
     if known.level is Level.CLEAR and amendment is not None and amendment.corrects:
@@ -107,12 +113,34 @@ def understood(
     known = _named(known, names)
     if known.level is Level.CLEAR:
         return replace(known, by=CONFIRMED) if len(messages) < len(index.messages) else known
-    if known.fault is not None and known.fault.kind == USED_UP:
-        return known
+    if settled.ends or (known.fault is not None and known.fault.kind == USED_UP):
+        return known  # no model reads out of a message what its end takes back or changes
     known = _interpreted(index, place, call, known, uses)
     if known.level is not Level.CLEAR and place + 2 == len(index.messages) and says_to_do(index.messages[-1]):
         return _interpreted(index, place + 1, call, known, uses)  # should I delete it? – yes, do it
     return known
+
+
+def _limited(known: Understanding, newest: Request, behind: Sequence[Behind], call: Call) -> Understanding:
+    """Return the understanding limited by the words behind its ask, in the same message."""
+    ask = newest.asks[known.index] if 0 <= known.index < len(newest.asks) else None
+    begins = ask.tokens[0].start if ask is not None and ask.tokens else -1
+    words = [one for one in behind if one.place > begins]
+    if not words or known.level not in {Level.CLEAR, Level.HALF}:
+        return known
+    values = {written(str(value).strip()) for one in call.arguments for value in plain_values(one.value)}
+    if any(
+        one.everything
+        or not one.targets.isdisjoint(values)
+        or any(
+            forbids(part, call.effects, call.nouns) and (not part.targets or not part.targets.isdisjoint(values))
+            for part in one.forbidden
+        )
+        for one in words
+    ):
+        return replace(known, level=Level.REFUSED, fault=Fault("retraction", ""))
+    doubted = known.level is Level.CLEAR and any(one.doubts or not one.doubted.isdisjoint(values) for one in words)
+    return replace(known, level=Level.HALF, fault=Fault("trailing", ""), quota=1) if doubted else known
 
 
 def ask_id(task_id: str, place: int) -> str:
@@ -193,6 +221,8 @@ def _own_request(message: str, *, sure: bool = False) -> tuple[Request, bool]:
 @lru_cache(maxsize=64)
 def _amending(messages: tuple[str, ...]) -> Amendment | None:
     """Return the request that the newest message makes of earlier ones, or None if it is independent."""
+    if any(settle(own_part(message, sure=True)[0]).behind for message in messages[:-1]):
+        return None  # what was taken back or left unclear is not brought back by a change of it
     known, amends = _own_request(messages[0], sure=True)[0], None
     for place, message in enumerate(messages[1:], 2):
         own, doubted = _own_request(message, sure=place < len(messages))

@@ -1,0 +1,220 @@
+"""What the words behind a request, in the same message, take back or change of it: … to b.txt. Forget it.
+
+The readers of later messages are applied to every sentence, line and joined message behind a request, as if it had been
+sent after the words before it: a message that is joined to another by a channel must not mean more than it did alone.
+Nothing here makes a request of words that were none, except a change that amends one as a later message would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from phylactery_understanding.language.lexicon import Lexicon
+from phylactery_understanding.language.text import STOPS, Kind, Token, written
+from phylactery_understanding.language.vocabulary import word_set
+from phylactery_understanding.replies.amendment import Amendment, amended, may_correct
+from phylactery_understanding.replies.retraction import Forbidden, read_retraction
+from phylactery_understanding.requests.model import Label, Request
+from phylactery_understanding.requests.parser import parse
+
+_ENDS: Final = frozenset({".", "!", "?", "…", "...", ";"})
+_PAUSES: Final = frozenset(",-–—(")
+_CUTS: Final = word_set("cuts")
+_LONGEST: Final = 24
+"""The number of tokens of words that may take something back."""
+_MOST: Final = 40
+"""The number of places of a message that are looked at; behind more, nothing is understood."""
+_LEAVING: Final = word_set("leaving_verbs")
+_LEFT: Final = word_set("left_alone")
+_OTHERS: Final = word_set("other_things")
+_LEADS: Final = word_set("changing_leads")
+_ENDING: Final = frozenset({"cancel", "forget", "stop"})
+_REMOVING: Final = frozenset({"delete", "remove"})
+_CHANGING: Final = frozenset({"change", "replace"})
+_PLACING: Final = frozenset({"put"})
+_TELLING: Final = 4
+"""The number of letters from which a word names something."""
+_SMALL: Final = ("article", "link", "goal", "please", "greet", "phatic", "stop", "polite")
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What words behind a place take back or change of the requests before it; ``place`` is an offset in the text.
+
+    ``everything`` are all of them, ``targets`` those whose call has one of these values, ``forbidden`` those of an
+    effect. ``doubts`` says that the words change something and not surely what: then nothing before is clear.
+    """
+
+    place: int
+    everything: bool = False
+    doubts: bool = False
+    targets: frozenset[str] = frozenset()
+    doubted: frozenset[str] = frozenset()
+    forbidden: tuple[Forbidden, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A message with what it changes of itself: the request that counts, and what is taken back of it.
+
+    ``changed`` says that the request is not as the words have it.
+    """
+
+    request: Request
+    behind: tuple[Behind, ...] = ()
+    changed: bool = False
+
+    @property
+    def ends(self) -> bool:
+        """Return True if the message ends with words that take back or change something."""
+        last = max((ask.tokens[0].start for ask in self.request.asks if ask.tokens), default=0)
+        return self.changed or any(one.place >= last for one in self.behind)
+
+
+@lru_cache(maxsize=64)
+def settle(text: str, starts: tuple[int, ...] = ()) -> Settled:
+    """Return what a message comes to once the words behind its requests have acted on them.
+
+    ``starts`` are the offsets at which further messages begin.
+    """
+    request = parse(text)
+    if not request.asks:
+        return Settled(request)
+    found: list[Behind] = []
+    for number, (start, stop, surely) in enumerate(_parts(request, starts)):
+        if number >= _MOST:
+            return Settled(request, (*found, Behind(len(text), doubts=True)))
+        later = text[start:stop]
+        change = _change(text[:start].rstrip(), later) if surely else None
+        if change is not None and text[stop:].strip(" \t\n.,;!…") == "":
+            return Settled(change.request, tuple(found), changed=True)
+        one = _read(request, later, start, surely=surely) if change is None else Behind(start, doubts=True)
+        if one is not None and one != Behind(start):
+            found.append(one)
+    return Settled(request, tuple(found))
+
+
+def _change(earlier: str, later: str) -> Amendment | None:
+    """Return the request that words make of those before them, if they replace a value of it."""
+    change = amended(parse(earlier), parse(later))
+    return change if change is not None and change.corrects else None
+
+
+def _parts(request: Request, starts: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
+    """Yield where words behind the first request begin and end, and whether a sentence, line or message begins there.
+
+    What is quoted, or dictated behind a colon, is content, except where a further message begins.
+    """
+    tokens = request.tokens
+    dictated = {id(one) for ask in request.asks if ask.verbatim for one in ask.of(Label.CONTENT, Label.QUOTE)}
+    first = request.asks[0].tokens[0].start if request.asks[0].tokens else 0
+    waiting = list(starts)
+    for place, token in enumerate(tokens[1:], 1):
+        message = bool(waiting) and token.start >= waiting[0] and token.kind is not Kind.BREAK
+        if message:
+            waiting.pop(0)
+        before = tokens[place - 1]
+        surely = message or before.text in _ENDS or before.kind is Kind.BREAK
+        strange = before.kind is Kind.MARK and not before.text.isascii()
+        softly = strange or before.text in _PAUSES or before.text in _CUTS
+        skipped = token.kind is Kind.BREAK or token.text in _ENDS or (id(token) in dictated and not message)
+        if token.start <= first or skipped or not (surely or softly):
+            continue
+        last = next(
+            (at for at in range(place, len(tokens)) if tokens[at].kind is Kind.BREAK or tokens[at].text in _ENDS),
+            len(tokens),
+        )
+        if last - place <= _LONGEST:
+            yield token.start, tokens[last - 1].stop, surely
+
+
+def _read(request: Request, text: str, start: int, *, surely: bool) -> Behind | None:
+    """Return what words take back of a message before their place."""
+    later = parse(text)
+    told = read_retraction(text)
+    pointed = _pointed(request, later, start)
+    if pointed is not None:
+        doubts = pointed.everything or pointed.doubts
+        return pointed if surely else Behind(start, doubts=doubts, doubted=pointed.targets | pointed.doubted)
+    changes = may_correct(later) or _changes(request, later, start, surely=surely)
+    if told is None:
+        return Behind(start, doubts=True) if changes else None
+    # don't change anything else: of what was asked for, nothing is forbidden
+    others = any(one.text in _OTHERS for one in later.tokens)
+    forbidden = tuple(one for one in told.forbidden if one.targets or (surely and not others))
+    if not surely or changes:
+        return Behind(start, doubts=told.everything or changes, forbidden=() if changes else forbidden)
+    return Behind(start, everything=told.everything, forbidden=forbidden)
+
+
+def _changes(request: Request, later: Request, start: int, *, surely: bool) -> bool:
+    """Return True if words may change what was asked for: change it to …, cambia el texto a …, better put it in …."""
+    said = [one for one in later.tokens if one.kind not in STOPS]
+    texts, words = [one.text for one in said], later.lexicon
+    sizes = [words.match("amend", texts, at) for at in range(len(texts))]
+    if any(" ".join(texts).startswith(f"{lead} ") for lead in _LEADS):
+        return True
+    if said and (sizes[0] or any(size and at + size == len(texts) for at, size in enumerate(sizes))):
+        return True
+    if not later.asks:
+        return False
+    ask = later.asks[0]
+    before = {written(one.raw.strip()) for one in request.tokens if one.start < start and _is_said(one)}
+    names = {written(one.raw.strip()) for one in ask.tokens if _is_name(one)}
+    if not ask.verb.meanings.isdisjoint(_PLACING):
+        return surely and ask.refers and bool(names) and any(map(_is_name, request.asks[0].tokens))
+    changing = not ask.verb.meanings.isdisjoint(_CHANGING)
+    said_before = any(written(one.raw.strip()) in before for one in ask.tokens if _is_said(one))
+    return changing and (ask.refers or not names or said_before)
+
+
+def _is_said(token: Token) -> bool:
+    """Return True if a token names something: a name, or a word that is no small one."""
+    return _is_name(token) or (token.kind is Kind.WORD and len(token.text) >= _TELLING)
+
+
+def _pointed(request: Request, later: Request, start: int) -> Behind | None:
+    """Return what words leave out by its name, or by pointing at it: leave b.txt alone, el b.txt déjalo, cancélalo.
+
+    They are nothing but a word that leaves out, names that the message has before, and small words.
+    """
+    words, said = later.lexicon, [one for one in later.tokens if one.kind not in STOPS]
+    named = {written(one.raw.strip()) for one in request.tokens if one.start < start and _is_name(one)}
+    targets = {written(one.raw.strip()) for one in said if _is_name(one)}
+    if not targets <= named:
+        return None
+    leaving = removing = False
+    texts = [one.text for one in said]
+    at = 0
+    while at < len(said):
+        size, leaves, removes = _leaving_at(words, texts, at)
+        if size:
+            leaving, removing, at = leaving or leaves, removing or removes, at + size
+        elif _is_name(said[at]) or words.holds_any(_SMALL, texts[at]) or texts[at] in _LEFT:
+            at += 1
+        else:
+            return None
+    if not (leaving or removing):
+        return None
+    if targets:
+        return Behind(start, targets=frozenset(targets)) if leaving else Behind(start, doubted=frozenset(targets))
+    return Behind(start, everything=leaving, doubts=not leaving)
+
+
+def _leaving_at(words: Lexicon, texts: Sequence[str], at: int) -> tuple[int, bool, bool]:
+    """Return the size of words that leave something out, whether they do, and whether they may also remove it."""
+    size = words.longest(("retraction", "negation", "exclusion"), texts, at)
+    if size or texts[at] in _LEAVING:
+        return max(size, 1), True, False
+    meanings = {meaning for verb in words.verb(texts[at]) for meaning in verb.meanings}
+    if not meanings:
+        return 0, False, False
+    removes = not meanings.isdisjoint(_REMOVING)
+    return int(removes or meanings <= _ENDING), not removes and meanings <= _ENDING, removes
+
+
+def _is_name(token: Token) -> bool:
+    return token.kind in {Kind.LITERAL, Kind.QUOTE} or (token.kind is Kind.NUMBER and len(token.text) > 1)
