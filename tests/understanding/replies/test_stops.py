@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from phylactery_understanding.replies.answers import read_answer
+from phylactery_understanding.replies.retraction import read_retraction
 from phylactery_understanding.replies.stops import read_stop
 
 STOPS = """
@@ -46,3 +47,9 @@ def test_a_text_stops_or_holds_only_if_it_says_nothing_else(text: str, read: str
 @pytest.mark.parametrize("text", ["don't cancel", "Please don't cancel!", "no quiero cancelar", "do not reject it"])
 def test_a_denied_no_is_no_answer(text: str) -> None:
     assert read_answer(text) == "unclear"
+
+
+@pytest.mark.parametrize("text", ["don't stop", "Never stop!", "no pares", "please don't cancel", "no quiero cancelar"])
+def test_a_denied_stop_takes_nothing_back(text: str) -> None:
+    taken = read_retraction(text)
+    assert taken is None or not taken.everything

@@ -54,7 +54,7 @@ _END_ES: Final = (
     r"|(?:sobre|por|para|porque|pues{of})\s+.+))*\s*$"
 )
 _BEFORE_EN: Final = r"(?:(?:hi|hello|hey|please|pls|sorry|ok|okay|no|but|and|well|look|just|then|thanks|yes),?\s+|\s+)*"
-_TALK_EN: Final = r"(?:talk|speak|chat|be\s+(?:connected|transferred|put\s+through))(?:ing)?\s+(?:to|with)\s+"
+_TALK_EN: Final = r"(?:talk|speak|chat|be\s+(?:connected|transferred|put\s+thr(?:ough|u)))(?:ing)?\s+(?:to|with)\s+"
 _ASK_EN: Final = (
     r"(?:(?:i\s+(?:want|wanna|need|wish|demand|have)|i\s*['’]?(?:d|\s+would)\s+(?:like|prefer|rather)|can\s+i|could\s+i|may\s+i|let\s+me"
     r"|is\s+(?:it\s+possible|there\s+(?:a|any)\s+way)|how\s+(?:can|do)\s+i|i\s+prefer)\s+(?:please\s+)?(?:just\s+)?(?:to\s+)?)?"
@@ -62,7 +62,7 @@ _ASK_EN: Final = (
 )
 _DENIED_QUESTION_EN: Final = r"(?:why\s+)?can(?:no|['’])?t\s+i\s+(?:just\s+)?" + _TALK_EN
 _CONNECT_EN: Final = (
-    r"(?:(?:can|could|would)\s+(?:you|u)\s+(?:please\s+)?)?(?:put\s+me\s+(?:through\s+)?(?:to|on\s+to|on\s+with)|connect\s+me\s+(?:to|with)"
+    r"(?:(?:can|could|would)\s+(?:you|u)\s+(?:please\s+)?)?(?:put\s+me\s+(?:thr(?:ough|u)\s+)?(?:to|on\s+to|on\s+with)|connect\s+me\s+(?:to|with)"
     r"|transfer\s+me\s+to|hand\s+me\s+over\s+to)\s+"
 )
 _GIVE_EN: Final = (

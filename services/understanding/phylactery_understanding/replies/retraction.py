@@ -16,6 +16,7 @@ from phylactery_understanding.language.text import STEM, STOPS, Kind, Token, tok
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.replies.amendment import corrects
 from phylactery_understanding.replies.answers import read_answer
+from phylactery_understanding.replies.stops import read_stop
 from phylactery_understanding.requests.model import Ask, Label
 from phylactery_understanding.requests.parser import parse
 
@@ -74,6 +75,7 @@ def read_retraction(text: str) -> Retraction | None:
         everything = everything or _refuses(ask.tokens, words) or (found is not None and not found.nouns)
         if found is not None and found.nouns:
             forbidden.append(found)
+    everything = everything and read_stop(text) != "denied"  # don't stop
     return Retraction(everything, tuple(dict.fromkeys(forbidden))) if everything or forbidden else None
 
 

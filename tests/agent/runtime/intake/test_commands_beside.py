@@ -102,7 +102,15 @@ async def test_a_stop_cancels_the_card_and_names_it_and_nothing_of_it_ever_runs(
 
 async def test_help_and_holding_on_leave_the_card_which_its_code_still_answers(desk: System) -> None:
     ana = desk.person("ana")
-    texts = ("ayuda", "espera un momento", "no pares", "no quiero cancelar", "please don't cancel")
+    texts = (
+        "ayuda",
+        "espera un momento",
+        "no pares",
+        "no quiero cancelar",
+        "please don't cancel",
+        "don't stop",
+        "hold on",
+    )
     card, *answers = await told(ana, "t1", WRITE.format("a"), *texts)
     for text, answer in zip(texts, answers, strict=True):
         assert "espero tu respuesta" in answer.reply.text or "need your answer" in answer.reply.text, text
