@@ -99,7 +99,7 @@ class Stack:
                 policy_pb2.GetBundleRequest(with_files=True), timeout=_START_SECONDS
             )
         settings = next(file.content for file in shown.files if file.name == SETTINGS_FILE)
-        return bool(read_yaml(settings).get("single_user"))
+        return bool(read_yaml(settings.decode()).get("single_user"))
 
     @property
     def sandbox(self) -> Path:

@@ -26,7 +26,8 @@ class YamlFault(Exception):
     """A text that is no YAML we read; gives the line and the column (from 1; 0 if there is none) and what to change."""
 
     def __init__(self, mark: Any, told: str) -> None:
-        self.line, column = (0, 0) if mark is None else (mark.line + 1, mark.column + 1)
+        self.line: int = 0 if mark is None else mark.line + 1
+        column = 0 if mark is None else mark.column + 1
         super().__init__(f"{told} (column {column})" if column else told)
 
 
