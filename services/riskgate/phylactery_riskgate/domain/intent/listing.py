@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from phylactery_understanding.calls.proposal import Listing
 from phylactery_understanding.language.text import STEM
@@ -12,11 +12,9 @@ from phylactery_understanding.language.times import Feature, times_of
 from phylactery_riskgate.domain.intent import folding, spelling
 from phylactery_riskgate.domain.intent.computed import computed
 from phylactery_riskgate.domain.intent.origin.literals import number
-from phylactery_riskgate.domain.intent.origin.naming import Value
+from phylactery_riskgate.domain.intent.origin.naming import Named, Value
 from phylactery_riskgate.domain.intent.origin.prints import prints
-
-if TYPE_CHECKING:
-    from phylactery_riskgate.domain.intent.index import Result
+from phylactery_riskgate.domain.intent.words import Words
 
 _MOST_ITEMS: Final = 200
 _SHORT_TEXT: Final = 30
@@ -46,6 +44,37 @@ _KEYS: Final = frozenset(
 def is_key(field: str) -> bool:
     """Return True if a field names an object, whatever the catalog says of it."""
     return field in _KEYS or field.endswith(("_id", "_number"))
+
+
+class Result(Protocol):
+    """What a listing needs to know of the result of a call."""
+
+    @property
+    def words(self) -> Words:
+        """The words of the task."""
+
+    @property
+    def made(self) -> bool:
+        """Whether the call changed something."""
+
+    @property
+    def arguments(self) -> Sequence[str]:
+        """The normal forms of its arguments."""
+
+    @property
+    def values(self) -> Sequence[Value]:
+        """Its values, each with the number of its item."""
+
+    @property
+    def prints(self) -> Mapping[int, frozenset[int]]:
+        """The prints of free text, by item."""
+
+    @property
+    def named(self) -> Named:
+        """The items the user named or picked."""
+
+    def within(self, item: int) -> Iterable[int]:
+        """Return an item and all its ancestors."""
 
 
 class ListedItem:
