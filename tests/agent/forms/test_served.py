@@ -446,6 +446,23 @@ async def test_the_service_lists_validates_simulates_and_starts(own: System) -> 
     assert [(one.form, one.run_id) for one in pages.submissions] == [("desk", review.run.id)]
 
 
+@pytest.mark.slow
+async def test_others_are_answered_between_the_messages_of_a_long_transcript(own: System) -> None:
+    ana, ben, forms = own.person(), own.person("ben"), forms_of(own)
+    long = form_pb2.SimulateFormRequest(form="desk", messages=[("4 ana@@x.org, monday at 5 " * 800)[:20_000]] * 100)
+
+    async def play() -> form_pb2.SimulateFormResponse:
+        return await forms.SimulateForm(long, metadata=ana.metadata)
+
+    playing = asyncio.create_task(play())
+    answered = 0
+    while not playing.done():
+        await forms.GetForm(form_pb2.GetFormRequest(form="desk"), metadata=ben.metadata)
+        answered += not playing.done()
+    turns = len((await playing).turns)
+    assert answered >= min(20, turns)
+
+
 async def test_an_invalid_form_file_stops_the_start_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text(_PLAIN.replace("type: email", "type: e_mail"))
     with pytest.raises(StartError, match=r"AGENT_FORMS_DIR: .*bad\.yaml:\d+: "):

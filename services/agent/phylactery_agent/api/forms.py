@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, Literal, cast
 
 from phylactery.agent.v1 import form_pb2, form_pb2_grpc
@@ -26,10 +28,11 @@ from pydantic import Field, StringConstraints
 
 from phylactery_agent.api.mapping import Context, owner_of
 from phylactery_agent.ports import Language
+from phylactery_agent.rules.planner import read_aside
 from phylactery_agent.runtime.forms.catalog import FormCatalog
 from phylactery_agent.runtime.forms.serving import FormServing
 from phylactery_agent.runtime.forms.sessions import FormSessions, StoredSession
-from phylactery_agent.runtime.storage.records import Page
+from phylactery_agent.runtime.storage.records import Owner, Page
 
 NOT_PROVIDED = "not_provided"
 DEFAULT_PAGE = 50
@@ -133,9 +136,9 @@ class FormEdge:
         owner_of(principal)
         return self._form(form_id)
 
-    def validate(self, principal: Principal, request: ValidateRequest) -> Validated:
+    async def validate(self, principal: Principal, request: ValidateRequest) -> Validated:
         """Return what one answer to one field comes to. Raise NotFound FORM_NOT_FOUND, FORM_FIELD_NOT_FOUND."""
-        owner_of(principal)
+        owner = owner_of(principal)
         form, language = self._form(request.form), _language(request.language)
         one = form.by_id.get(request.field)
         if one is None:
@@ -144,13 +147,13 @@ class FormEdge:
                 f"the form '{form.id}' has no field '{request.field}'; it has {', '.join(form.by_id)}",
                 metadata={"form": form.id, "field": request.field},
             )
-        return validated(one, request.text, self._context(language))
+        work = partial(validated, one, request.text, self._context(language))
+        return await read_aside((owner.tenant, owner.user_id), request.text, work)
 
-    def simulate(self, principal: Principal, request: SimulateRequest) -> tuple[Form, list[SimulatedTurn]]:
+    async def simulate(self, principal: Principal, request: SimulateRequest) -> tuple[Form, list[SimulatedTurn]]:
         """Return the turns of a transcript. Raise NotFound FORM_NOT_FOUND."""
-        owner_of(principal)
-        form = self._form(request.form)
-        return form, simulated(form, request.messages, self._context(_language(request.language)))
+        owner, form = owner_of(principal), self._form(request.form)
+        return form, await simulated(owner, form, request.messages, self._context(_language(request.language)))
 
     async def start(self, principal: Principal, request: StartRequest) -> tuple[ShownState, str]:
         """Open a session, and return it with its question. Raise NotFound, FailedPrecondition FORM_OPEN."""
@@ -206,14 +209,18 @@ def validated(one: FormField, text: str, context: ReadingContext) -> Validated:
     return Validated("" if one.sensitive else value, value_text(one, value, context.language))
 
 
-def simulated(form: Form, messages: Sequence[str], context: ReadingContext) -> list[SimulatedTurn]:
-    """Return what a transcript comes to; messages after the form's end are not looked at."""
+async def simulated(owner: Owner, form: Form, messages: Sequence[str], context: ReadingContext) -> list[SimulatedTurn]:
+    """Return what a transcript comes to; messages after the form's end are not looked at.
+
+    Between two messages everybody else takes a turn: a transcript may be a hundred long ones.
+    """
     run = Simulation(form, context)
     turns = [SimulatedTurn("", run.begin(), (), run.conversation)]
     for text in messages:
         if run.conversation["status"] not in OPEN:
             break
-        said = run.say(text)
+        await asyncio.sleep(0)
+        said = await read_aside((owner.tenant, owner.user_id), text, partial(run.say, text))
         turns.append(SimulatedTurn(text, said.turn["response"], said.steps, run.conversation))
     return turns
 
@@ -242,7 +249,7 @@ class FormServicer(form_pb2_grpc.FormServiceServicer):
         self, request: form_pb2.ValidateFormRequest, _context: Context
     ) -> form_pb2.ValidateFormResponse:
         """Return what an answer comes to."""
-        done = self._edge.validate(current_principal(), from_message(ValidateRequest, request))
+        done = await self._edge.validate(current_principal(), from_message(ValidateRequest, request))
         return form_pb2.ValidateFormResponse(
             valid=not done.problem, value=done.value, shown=done.shown, problem=done.problem
         )
@@ -251,7 +258,7 @@ class FormServicer(form_pb2_grpc.FormServiceServicer):
         self, request: form_pb2.SimulateFormRequest, _context: Context
     ) -> form_pb2.SimulateFormResponse:
         """Return the turns of a transcript."""
-        form, turns = self._edge.simulate(
+        form, turns = await self._edge.simulate(
             current_principal(),
             parse(
                 SimulateRequest,
