@@ -91,7 +91,7 @@ def test_the_same_request_answers_the_same_receipts_and_another_finds_nothing(st
     assert again["riskgate"]["erased"] == 0
     fresh = run(stack, "bea", "--yes", language="es")
     assert fresh.output.count("no quedaba nada que borrar") == 3
-    assert "Está todo borrado, salvo" in fresh.output
+    assert "Está todo borrado, también los archivos de bea" in fresh.output
 
 
 def test_what_one_service_could_not_do_is_said_and_finished_by_the_command_it_names(stack: Stack) -> None:

@@ -76,7 +76,7 @@ def test_one_clear_yes_runs_every_call_of_the_card_once(ana: Person, words: str)
     assert there(ana, one, other) == []
     answer = ana.say(words, shown=shown(card))
     assert (answer.run.status, answer.HasField("pending_approval")) == (DONE, False)
-    assert (lines(ana.stack, one), lines(ana.stack, other)) == (["one"], ["two"])
+    assert (lines(ana.stack, one, ana.subject), lines(ana.stack, other, ana.subject)) == (["one"], ["two"])
     assert states(ana, card) == {"REDEEMED"}
 
 
@@ -85,7 +85,7 @@ def test_the_same_request_again_answers_the_same_and_answers_nothing_a_second_ti
     first = ana.say("ok", shown=shown(card), request_id=f"again-{ana.thread}")
     again = ana.say("ok", shown=shown(card), request_id=f"again-{ana.thread}")
     assert (first.run.id, first.reply.text) == (again.run.id, again.reply.text)
-    assert (lines(ana.stack, one), lines(ana.stack, other)) == (["one"], ["two"])
+    assert (lines(ana.stack, one, ana.subject), lines(ana.stack, other, ana.subject)) == (["one"], ["two"])
     with pytest.raises(grpc.RpcError) as caught:
         ana.say("ok", request_id=f"again-{ana.thread}")
     assert caught.value.code() == grpc.StatusCode.ALREADY_EXISTS

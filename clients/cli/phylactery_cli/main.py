@@ -75,6 +75,9 @@ def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
             if stack.single_user():
                 console.print(texts("single_user"), style="dim", soft_wrap=True)
             console.print(f"{texts('files')}: {stack.sandbox}", style="dim", soft_wrap=True)
+            if any(one.is_file() for one in stack.former_sandbox.rglob("*")):
+                told = texts("former_files", folder=stack.former_sandbox, data=stack.data_dir / "agent")
+                console.print(told, style="yellow", soft_wrap=True)
             yield stack
             console.print(texts("bye"), style="dim")
     except InUseError as error:

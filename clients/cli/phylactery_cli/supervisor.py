@@ -106,6 +106,11 @@ class Stack:
         """Return the folder of the files the agent may touch for user 'local', who everybody on loopback is."""
         return self.sandbox_of("local")
 
+    @property
+    def former_sandbox(self) -> Path:
+        """Return the folder that all users of tenant 'local' shared until 0.2: what is left there is nobody's."""
+        return self.data_dir / "agent" / "sandbox" / "local"
+
     def sandbox_of(self, user_id: str) -> Path:
         """Return the folder of a user of tenant 'local'."""
         return person_folder(self.data_dir / "agent" / "sandbox", "local", user_id)

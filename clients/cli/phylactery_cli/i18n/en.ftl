@@ -11,6 +11,7 @@ agent = agent
 sent_file = { $name } ({ $size } bytes, { $type }): in the agent's files as { $path }
 hint = Try: read welcome.txt   ·   write "hello" to notes.txt   ·   /help
 files = files the agent may touch
+former_files = { $folder } holds files from before each person had a folder of their own. The agent no longer reaches them, because it is not known whose they are. If they are yours: AGENT_DATA_DIR={ $data } python -m phylactery_agent workspaces give local local
 model = model
 model_at = { $model } at { $url }
 model_fallback = fallback

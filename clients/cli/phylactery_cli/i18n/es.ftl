@@ -10,6 +10,7 @@ agent = agente
 sent_file = { $name } ({ $size } bytes, { $type }): en los archivos del agente como { $path }
 hint = Prueba: lee welcome.txt   ·   escribe "hola" en notas.txt   ·   /help
 files = archivos que el agente puede tocar
+former_files = En { $folder } hay archivos de cuando las personas no tenían cada una su carpeta. El agente ya no llega a ellos, porque no se sabe de quién son. Si son tuyos: AGENT_DATA_DIR={ $data } python -m phylactery_agent workspaces give local local
 model = modelo
 model_at = { $model } en { $url }
 model_fallback = reserva

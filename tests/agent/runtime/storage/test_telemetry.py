@@ -57,7 +57,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Collector:
 
 async def _turns(folder: Path, collector: Collector) -> None:
     async with open_system(folder, asks=True) as system:
-        sandbox = make_person_folder(folder / "process" / "sandbox", "acme", "ana")
+        sandbox = make_person_folder(folder / "process" / "sandbox", "acme", SUBJECT)
         sandbox.joinpath("notas.txt").write_text(f"contenido {SECRET}")
         process = AgentProcess(
             system,

@@ -1,0 +1,31 @@
+"""Who starts the services hears of files of releases up to 0.2 that the agent gives to nobody."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from phylactery_cli import main
+from phylactery_cli.i18n.texts import Texts
+from phylactery_cli.supervisor import Stack
+from phylactery_cli.terminal import plain_console
+
+from tests.support.processes.stack import FREE_PORTS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left", [True, False])
+def test_who_starts_the_services_is_told_of_files_that_are_nobodys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: bool
+) -> None:
+    stack = Stack(tmp_path / "data", FREE_PORTS)
+    if left:
+        stack.former_sandbox.mkdir(parents=True)
+        (stack.former_sandbox / "plan.txt").write_text("of somebody")
+    out = io.StringIO()
+    monkeypatch.setattr(main, "DEFAULT_PORTS", FREE_PORTS)
+    with main._serving(stack.data_dir, plain_console(file=out), Texts("en")):
+        assert (stack.sandbox / "welcome.txt").exists()
+        assert not (stack.sandbox / "plan.txt").exists()
+    assert ("workspaces give local local" in out.getvalue()) is left
