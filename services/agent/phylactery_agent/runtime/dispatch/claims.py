@@ -33,7 +33,7 @@ from phylactery_agent.runtime.intake.coalescing import coalesce
 from phylactery_agent.runtime.intake.rows import FORM_IS_OPEN, insert_run, turn_of
 from phylactery_agent.runtime.intake.waiting import SPOKE_AT, run_for
 from phylactery_agent.runtime.privacy.erasure_store import lock_threads, remove_threads
-from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
+from phylactery_agent.runtime.runs.status import ACTIVE, SERVED, RunStatus, advance
 from phylactery_agent.runtime.runs.store import run_of
 from phylactery_agent.runtime.storage.events import append_event
 from phylactery_agent.runtime.storage.records import Claim, Lease, StoredRun, StoredTurn
@@ -259,7 +259,9 @@ class ClaimStore:
             remove_threads(connection, [turn.thread_key])
             return None
         silent = bool(thread.handed_off)
-        active = run_for(turn, runs, handed_off=silent, form_open=bool(thread.form_open))
+        # what others wrote answers no question of a run
+        hearing = [run for run in runs if run.approval_id or run.status in SERVED] if turn.wordless else runs
+        active = run_for(turn, hearing, handed_off=silent, form_open=bool(thread.form_open))
         if turn.kind == "approval_decided" and not _still_awaits(turn, active):
             _set_aside(connection, turn.turn_id, now)
             return None

@@ -101,8 +101,7 @@ def run_for(turn: StoredTurn, runs: Sequence[Any], *, handed_off: bool = False, 
         return None
     if waiting and read_answer(turn.text) != "unclear":
         return spoke[0]
-    # what others wrote answers no question of a run
-    asks = [] if form_open or turn.wordless else [run for run in spoke if not run.approval_id]
+    asks = [] if form_open else [run for run in spoke if not run.approval_id]
     takes = asks or (waiting if len(waiting) >= MAX_WAITING else [])
     return takes[0] if takes else None
 

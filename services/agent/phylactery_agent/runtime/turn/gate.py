@@ -46,7 +46,7 @@ class TurnTask:
         gate: TaskGate,
         store: TaskStore,
         lease: Lease,
-        words: Said,
+        words: Said | str,
         *,
         opens_run: bool,
         fresh: bool = False,
@@ -54,7 +54,7 @@ class TurnTask:
         interpreter: Interpreter | None = None,
         said_in: Callable[[str], Awaitable[str]] | None = None,
     ) -> None:
-        """Take the words of this turn, empty for an answer to an approval.
+        """Take the words of this turn, empty for an answer to an approval; a plain text is all the person's own.
 
         fresh means that the run was never served before, so that it has no task. changes is the task of an earlier run
         that the words that open this one change, repeat or take back. interpreter reads the words before they open a
@@ -64,7 +64,8 @@ class TurnTask:
         self._said_in = said_in
         self._interpreter = interpreter
         self._gate, self._store, self._lease = gate, store, lease
-        self._words, self._opens_run, self._fresh = words, opens_run, fresh
+        self._words = words if isinstance(words, Said) else Said(words)
+        self._opens_run, self._fresh = opens_run, fresh
         self._changes = changes
         self._known: str | None = None
         self._finding: asyncio.Task[str] | None = None
