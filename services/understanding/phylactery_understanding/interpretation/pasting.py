@@ -21,6 +21,7 @@ _FORWARDED: Final = re.compile(
     r"^[ \t]{0,8}(?:-{2,}[ \t]{0,8}(?:begin |inicio )?(?:original message|forwarded message|mensaje original|"
     r"mensaje reenviado)"
     r"|(?:on|el)\b[^\n]{1,200}\b(?:wrote|escribió|escribio):[ \t]{0,8}$"
+    r"|(?:(?:fwd?|fw|rv|tr|wg|enc)[ \t]?:|(?:forwarded|reenviad[oa])\b)[^\n]{0,200}\n"
     r"|(?:from|de|subject|asunto):[ \t]{1,8}[^\n]{1,200}\n)",
     re.MULTILINE | re.IGNORECASE,
 )

@@ -167,4 +167,27 @@ CONVEYED: Final = _words(
     " reenviado pasado"
 )
 """Verbs for sending a text, in the past tense."""
+SUBJECTS: Final = _words(
+    "my our his her their the a an some this that she they everyone everybody somebody someone people"
+    " mi mis su sus nuestro nuestra el la los las un una unos unas este esta ese esa ella ellos ellas alguien todos"
+)
+"""Words that begin a sentence about somebody or something else than the user."""
+OURSELVES: Final = _words(
+    "i we you me us want need quiero queremos necesito necesitamos quisiera pido te tu yo nosotros vosotros usted"
+)
+"""Words of a sentence that is about the user or the agent after all: the thing I need."""
+OWN_THINGS: Final = _words(
+    "request requests task tasks todo job plan plans idea note notes list question favor favour thing things order"
+    " goal step steps following message text subject body title content email mail reminder document file files"
+    " peticion peticiones tarea tareas encargo recado idea nota notas lista pregunta favor cosa cosas pedido objetivo"
+    " paso pasos semana week today day month mes dia hoy siguiente siguientes mensaje texto asunto cuerpo titulo"
+    " contenido correo recordatorio documento archivo fichero"
+)
+"""What a user announces of their own: the shopping list: …, mi petición: …."""
+PRESSING: Final = _words(
+    "keeps nags nagging insists begs wants demands orders repeats shouts shouted yells reads goes scribbled recommends"
+    " suggests insiste insistia repite repetir repetia exige ordena ruega suplica grita gritaba pone ponia quiere"
+    " propone recomienda sugiere empena pesado pesada"
+)
+"""Words for how somebody else asks for something: Eve insists, mi jefe no para de repetir."""
 TO_US: Final = _words("me us nos")

@@ -17,22 +17,28 @@ from phylactery_riskgate.domain.intent.languages import (
     GETTING,
     INQUIRING,
     LOOKING,
+    OURSELVES,
+    OWN_THINGS,
     OWNERS,
     POLITE,
+    PRESSING,
     RENDERING,
     SPANS,
     STATING,
+    SUBJECTS,
     TO_US,
 )
 
 Span = tuple[int, int]
 
-_BREAK = re.compile(r"[.?!]++(?=\s|$)|:(?=\s|$)|\n")
+_BREAK = re.compile(r"[.?!]++(?=\s|$)|:(?=\s|$)|\n|(?<=\s)[-–—](?=\s)")
+_DASHES: Final = frozenset("-–—")
 _PARAGRAPH = re.compile(r"[ \t]*\n[ \t]*\n")
 _MAX_SENTENCES: Final = 400
 _FEW: Final = 4
 """The number of words that may describe manner or kind: summarize in three lines."""
 _NEAR: Final = 3
+_PAIR: Final = 2
 _THEN: Final = frozenset({"and", "then", "y", "luego", "despues"})
 _GREETINGS: Final = (["como", "estas"], ["como", "esta"])
 """Without its accent the verb is a word that points."""
@@ -49,9 +55,20 @@ _CHAT = re.compile(
 """A line of a chat. A speaker with a time announces the text below; a last line that ends in a time does not."""
 
 
+_HEADER = re.compile(
+    r"^[ \t>*_]{0,8}[\[(]?(?:(?:(?:fwd?|fw|rv|rvds|re|aw|wg|tr|enc|res|sv|vs|i|r)[ \t]?:[ \t]*)+[^\n]{0,200}"
+    r"|(?<!\n)(?:subject|asunto|betreff|objet|oggetto|assunto|date|fecha|sent|enviado|cc|reply-to)[ \t]?:[^\n]{1,200}"
+    r"|(?:fwd?|forwarded|reenviad[oa]|rv)\b[^\n]{0,120}"
+    r"|[-*_= ]{1,8}[^\n]{1,60}\b(?:wrote|writes|escribio|escribe|said|dijo)\b[^\n]{0,20})[\])]?[ \t]*\n(?=\s*\S)",
+    re.MULTILINE,
+)
+"""A line of a mail's head, or one that says that what is below was forwarded."""
+
+
 def announced_in(folded: str) -> list[Span]:
     """Return where text begins and ends that may be another person's."""
-    starts = [found.start() for found in (_BEGIN.search(folded), _CHAT.search(folded)) if found is not None]
+    marks = (_BEGIN.search(folded), _CHAT.search(folded), _HEADER.search(folded))
+    starts = [found.start() for found in marks if found is not None]
     starts.extend(_announced(folded))
     lines: dict[str, list[int]] = {}
     for line in _LINE.finditer(folded):
@@ -65,6 +82,12 @@ def _announced(folded: str) -> Iterator[int]:
     begins = 0
     for number, found in enumerate(_BREAK.finditer(folded)):
         sentence, mark = folded[begins : found.start()], found[0][0]
+        if mark in _DASHES:  # what is before a dash announces only where it says that somebody presses for it
+            words = folding.atoms_of(sentence)
+            if _is_of_another(words) and not PRESSING.isdisjoint(words) and folded[found.end() :].strip():
+                yield found.end()
+                return
+            continue
         if number >= _MAX_SENTENCES:
             return
         if not sentence.strip():
@@ -98,11 +121,22 @@ def _announces(said: Sequence[str], mark: str, *, ended: bool, apart: bool) -> b
         and words[max(at - 1, 0) : at + 1] not in _GREETINGS
         for at, word in enumerate(words)
     )
+    if mark == ":" and _is_of_another(words):
+        return True
     if mark == "?" and pointing and words[0] in INQUIRING:
         return True
     if mark == ":" or apart:
         return _is_told(words, mark) or _renders(words, pointing=pointing)
     return pointing and ended and _renders(words, pointing=True)
+
+
+def _is_of_another(words: Sequence[str]) -> bool:
+    """Return True if a sentence has another subject than the user and what they announce: my flatmate keeps nagging."""
+    if len(words) < _PAIR or not OURSELVES.isdisjoint(words):
+        return False
+    if words[0] in SUBJECTS:
+        return OWN_THINGS.isdisjoint(words)
+    return not PRESSING.isdisjoint(words[1:_FEW])
 
 
 def _names(token: str) -> bool:
