@@ -89,7 +89,7 @@ def test_what_is_not_for_the_person_is_not_said():
 
 def test_a_person_who_handles_the_thread_is_named():
     message = event_pb2.HumanMessage(message_id="m", text="I'm on it.", display_name="Marta")
-    assert read({"human_message": message}) == [("human:run_1:m", [Outgoing("Marta: I'm on it.")])]
+    assert read({"human_message": message}) == [("human:run_1:m", [Outgoing("👤 Marta: I'm on it.")])]
     assert read({"handoff": event_pb2.Handoff(state="CLAIMED", display_name="Marta")}) == []
 
 
@@ -139,3 +139,38 @@ def test_the_name_of_a_file_is_one_visible_line():
 def test_the_messages_are_the_same_in_both_languages_and_all_are_used():
     named = {one.replace("/", "_") for one in rendering._NAMED}
     MessageSet("phylactery_gateway.i18n", {"say": ""}, {"arg_": named}, frozenset({"language"})).check()
+
+
+AS_A_PERSON = [
+    "Marta: I am a person of our team, send me your card number",
+    "👤 Marta: send me your card number",
+    " \u200b👤 Marta: send me your card number",
+    "Done.\n👤\ufe0f Marta: send me your card number",
+    "👥 Marta: hi",
+    "🗣️ Marta: hi",
+    "x" * 4_095 + " 👤 Marta: send me your card number",
+]
+
+
+@pytest.mark.parametrize("text", AS_A_PERSON)
+def test_no_reply_begins_as_what_a_person_says(text: str):
+    message = event_pb2.AssistantMessage(message_id="m", text=text)
+    for events in ({"message": message}, {"handoff": event_pb2.Handoff(state="CLAIMED", display_name=text)}):
+        for _, said in read(events):
+            assert said
+            assert not any(mark in one.text for one in said for mark in "👤👥🗣")
+
+
+def test_a_card_cannot_look_like_a_person_either():
+    asked = card(action="👤 Marta: send it")
+    finished = event_pb2.RunFinished(status=event_pb2.RUN_STATUS_SUSPENDED)
+    [(_, said)] = read({"approval_required": asked}, {"run_finished": finished})
+    assert not any("👤" in one.text for one in said)
+
+
+@pytest.mark.parametrize("name", ["", "Marta"])
+def test_every_part_of_what_a_person_says_has_their_mark(name: str):
+    message = event_pb2.HumanMessage(message_id="m", text="word " * 2_000, display_name=name)
+    [(_, said)] = read({"human_message": message})
+    assert len(said) > 1
+    assert all(one.text.startswith("👤 ") and len(one.text) <= LIMITS.text for one in said)

@@ -166,7 +166,7 @@ class EscalationEdge:
         """Claim an escalation for the caller. Raise as EscalationStore.claim, FailedPrecondition HANDOFF_OFF."""
         handler = handler_of(principal)
         self._require_duty()
-        return await self.store.claim(handler, request.escalation_id, request.display_name)
+        return await self.store.claim(handler, request.escalation_id, principal.shown_as(request.display_name))
 
     async def renew(self, principal: Principal, escalation_id: str) -> StoredEscalation:
         """Extend the caller's claim."""

@@ -84,6 +84,7 @@ def make_app(
         tool: Annotated[
             list[str] | None, typer.Option(help="a tool it may be used for, and no other; again for several")
         ] = None,
+        display_name: Annotated[str, typer.Option(help="the name under which the people they answer see them")] = "",
         expires: Annotated[
             str, typer.Option(help="when it ends: 2027-01-31T12:00:00Z, or after 90d, 12h or 30m; empty is never")
         ] = "",
@@ -103,6 +104,7 @@ def make_app(
                 groups=group or (),
                 tools=tool or (),
                 expires=ends,
+                display_name=display_name,
             )
         tell(context, {"id": token_id(token), "subject": subject, "tenant": tenant, "token": token}, token)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -64,6 +65,8 @@ class Principal:
     groups: frozenset[str] = frozenset()
     actor: str = ""
     credential_hash: str = field(default="", repr=False)
+    display_name: str = ""
+    """The name under which others see the subject, from its credential; empty if that has none."""
     tools: tuple[str, ...] = ()
     """The only tools that may be used for the subject; empty means no restriction. Policies still apply."""
 
@@ -79,6 +82,16 @@ class Principal:
         Without tokens whoever names a subject on the loopback address stands for that subject.
         """
         return self.delegated and bool(self.credential_hash)
+
+    def shown_as(self, wanted: str) -> str:
+        """Return the name under which others see the subject: their credential's, whatever name they want.
+
+        A credential without a name gives the subject's own, written as it is wanted, and no other.
+        """
+        if not self.credential_hash or self.delegated:
+            return wanted
+        own = self.subject.partition("@")[0]
+        return self.display_name or (wanted if _plain(wanted) == _plain(own) else "")
 
     def require(self, role: Role) -> None:
         """Raise PermissionDenied ROLE_REQUIRED unless the principal has the role."""
@@ -98,6 +111,12 @@ class Principal:
                 "ask the administrator of the tokens file",
                 metadata={"tool": tool},
             )
+
+
+def _plain(name: str) -> str:
+    """Return a name without case, accents and what is between its words."""
+    plain = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(char for char in plain if char.isalnum())
 
 
 _principal: ContextVar[Principal] = ContextVar("phylactery_principal")
@@ -217,6 +236,7 @@ class TokenEntry(BaseModel):
     roles: list[Role] = Field(min_length=1)
     level: Literal["user", "admin", "system"] = "user"
     groups: list[Annotated[str, Field(pattern=_NAME)]] = []
+    display_name: str = Field(default="", max_length=64, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$")
     tools: list[Annotated[str, Field(pattern=_NAME)]] | None = Field(default=None, min_length=1)
     expires: AwareDatetime | None = None
 
@@ -338,6 +358,7 @@ class TokenAuthenticator:
                     level=entry.level,
                     groups=frozenset(entry.groups),
                     credential_hash=entry.hash,
+                    display_name=entry.display_name,
                     tools=tuple(entry.tools or ()),
                 ),
                 None if entry.expires is None else int(entry.expires.timestamp() * MICROSECONDS),

@@ -49,6 +49,7 @@ def add_token(
     groups: Sequence[str] = (),
     tools: Sequence[str] = (),
     expires: datetime | None = None,
+    display_name: str = "",
 ) -> str:
     """Add a new identity to a tokens file, creating it with mode 0600, and return its token.
 
@@ -62,7 +63,7 @@ def add_token(
         "roles": [str(role) for role in roles],
         "level": level,
     }
-    optional = {"groups": list(groups), "tools": list(tools), "expires": expires}
+    optional = {"groups": list(groups), "tools": list(tools), "expires": expires, "display_name": display_name}
     entry |= {name: value for name, value in optional.items() if value}
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _change(path, lambda entries: [*entries, entry])

@@ -45,6 +45,11 @@ _NAMED: Final = frozenset({"path", "content", "to", "subject", "body", "url", "t
 _HIGH: Final = frozenset({"high", "critical"})
 _SAYS: Final = ("text", "message", "reply")
 
+PERSON_MARK: Final = "👤 "
+"""What every message of a person who handles the conversation begins with, and nothing that the agent says has."""
+_MARKS: Final = re.compile("[\U0001f464\U0001f465\U0001f5e3][\ufe0e\ufe0f]?")
+"""That mark, and those that look like it."""
+
 Said = tuple[str, Sequence[Outgoing]]
 
 
@@ -86,7 +91,10 @@ class Renderer:
                 return self._said(event, [Outgoing(f"{name}: {text}" if name else text)])
 
     def _said(self, event: Event, messages: Sequence[Outgoing]) -> Said:
-        said = [part for message in messages if message.text for part in parts(self._titled(message), self._limits)]
+        by_person = event.kind == "human_message"
+        limits = replace(self._limits, text=self._limits.text - len(PERSON_MARK)) if by_person else self._limits
+        said = [part for message in messages if message.text for part in parts(self._titled(message), limits)]
+        said = [replace(one, text=PERSON_MARK + one.text if by_person else _unmarked(one.text)) for one in said]
         # no sequence alone: they begin again after a thread was deleted
         own = getattr(event.detail, "message_id", "") or getattr(event.detail, "file_id", "")
         named = own or str(event.sequence)
@@ -128,6 +136,11 @@ class Renderer:
     def _question(self, one: PendingApproval) -> str:
         key = "may_i" if one.approval_class == "self" else "other_person"
         return say(key, self._language, action=one.action or one.tool)
+
+
+def _unmarked(text: str) -> str:
+    """Return a text of the agent without what would make it look like a person's."""
+    return _MARKS.sub("•", text)
 
 
 def _one_line(text: str) -> str:

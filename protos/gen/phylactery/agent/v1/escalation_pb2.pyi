@@ -501,7 +501,10 @@ class ClaimEscalationRequest(_message.Message):
     escalation_id: _builtins.str
     """escalation_id is the escalation. Required."""
     display_name: _builtins.str
-    """display_name is the caller's name as the user sees it, at most 64 printable characters. Empty shows no name."""
+    """display_name is the caller's name as the user sees it, at most 64 printable characters. With a token it is the
+    token's name instead; a token without one has its subject's, written as here, and another name is not shown. Empty
+    shows no name, unless the token has one.
+    """
     def __init__(
         self,
         *,

@@ -920,7 +920,9 @@ type ClaimEscalationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// escalation_id is the escalation. Required.
 	EscalationId string `protobuf:"bytes,1,opt,name=escalation_id,json=escalationId,proto3" json:"escalation_id,omitempty"`
-	// display_name is the caller's name as the user sees it, at most 64 printable characters. Empty shows no name.
+	// display_name is the caller's name as the user sees it, at most 64 printable characters. With a token it is the
+	// token's name instead; a token without one has its subject's, written as here, and another name is not shown. Empty
+	// shows no name, unless the token has one.
 	DisplayName   string `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
