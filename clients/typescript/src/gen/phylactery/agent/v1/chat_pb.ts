@@ -18,7 +18,7 @@ import type { Message as Message$1 } from "@bufbuild/protobuf";
  * Describes the file phylactery/agent/v1/chat.proto.
  */
 export const file_phylactery_agent_v1_chat: GenFile = /*@__PURE__*/
-  fileDesc("Ch5waHlsYWN0ZXJ5L2FnZW50L3YxL2NoYXQucHJvdG8SE3BoeWxhY3RlcnkuYWdlbnQudjEiiwIKElNlbmRNZXNzYWdlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEhAKCGxhbmd1YWdlGAQgASgJEiwKB29uX2J1c3kYBSABKA4yGy5waHlsYWN0ZXJ5LmFnZW50LnYxLk9uQnVzeRINCgVncmFwaBgGIAEoCRI7Cg9zaG93bl9hcHByb3ZhbHMYByADKAsyIi5waHlsYWN0ZXJ5LmFnZW50LnYxLlNob3duQXBwcm92YWwSNAoLYXR0YWNobWVudHMYCCADKAsyHy5waHlsYWN0ZXJ5LmFnZW50LnYxLkF0dGFjaG1lbnQiowEKCkF0dGFjaG1lbnQSMQoEa2luZBgBIAEoDjIjLnBoeWxhY3RlcnkuYWdlbnQudjEuQXR0YWNobWVudEtpbmQSEQoJbWltZV90eXBlGAIgASgJEhAKCGZpbGVuYW1lGAMgASgJEgwKBGRhdGEYBCABKAwSLwoIbG9jYXRpb24YBSABKAsyHS5waHlsYWN0ZXJ5LmFnZW50LnYxLkxvY2F0aW9uIk4KCExvY2F0aW9uEhAKCGxhdGl0dWRlGAEgASgBEhEKCWxvbmdpdHVkZRgCIAEoARIMCgRuYW1lGAMgASgJEg8KB2FkZHJlc3MYBCABKAkiNwoNU2hvd25BcHByb3ZhbBITCgthcHByb3ZhbF9pZBgBIAEoCRIRCglhcmdzX2hhc2gYAiABKAkiwQEKE1NlbmRNZXNzYWdlUmVzcG9uc2USJQoDcnVuGAEgASgLMhgucGh5bGFjdGVyeS5hZ2VudC52MS5SdW4SKwoFcmVwbHkYAiABKAsyHC5waHlsYWN0ZXJ5LmFnZW50LnYxLk1lc3NhZ2USPwoQcGVuZGluZ19hcHByb3ZhbBgDIAEoCzIlLnBoeWxhY3RlcnkuYWdlbnQudjEuQXBwcm92YWxSZXF1aXJlZBIVCg1sYXN0X3NlcXVlbmNlGAQgASgDIo0CChRTdHJlYW1NZXNzYWdlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEhAKCGxhbmd1YWdlGAQgASgJEiwKB29uX2J1c3kYBSABKA4yGy5waHlsYWN0ZXJ5LmFnZW50LnYxLk9uQnVzeRINCgVncmFwaBgGIAEoCRI7Cg9zaG93bl9hcHByb3ZhbHMYByADKAsyIi5waHlsYWN0ZXJ5LmFnZW50LnYxLlNob3duQXBwcm92YWwSNAoLYXR0YWNobWVudHMYCCADKAsyHy5waHlsYWN0ZXJ5LmFnZW50LnYxLkF0dGFjaG1lbnQiQgoVU3RyZWFtTWVzc2FnZVJlc3BvbnNlEikKBWV2ZW50GAEgASgLMhoucGh5bGFjdGVyeS5hZ2VudC52MS5FdmVudCI/ChJXYXRjaFRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJEhYKDmFmdGVyX3NlcXVlbmNlGAIgASgDIkAKE1dhdGNoVGhyZWFkUmVzcG9uc2USKQoFZXZlbnQYASABKAsyGi5waHlsYWN0ZXJ5LmFnZW50LnYxLkV2ZW50IiUKEEdldFRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJIkAKEUdldFRocmVhZFJlc3BvbnNlEisKBnRocmVhZBgBIAEoCzIbLnBoeWxhY3RlcnkuYWdlbnQudjEuVGhyZWFkIuMCCgZUaHJlYWQSCgoCaWQYASABKAkSLwoLY3JlYXRlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1sYXN0X3NlcXVlbmNlGAQgASgDEioKCGxhc3RfcnVuGAUgASgLMhgucGh5bGFjdGVyeS5hZ2VudC52MS5SdW4SPwoQcGVuZGluZ19hcHByb3ZhbBgGIAEoCzIlLnBoeWxhY3RlcnkuYWdlbnQudjEuQXBwcm92YWxSZXF1aXJlZBIWCg5maXJzdF9zZXF1ZW5jZRgHIAEoAxINCgVncmFwaBgIIAEoCRJAChFwZW5kaW5nX2FwcHJvdmFscxgJIAMoCzIlLnBoeWxhY3RlcnkuYWdlbnQudjEuQXBwcm92YWxSZXF1aXJlZCI7ChJMaXN0VGhyZWFkc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiXAoTTGlzdFRocmVhZHNSZXNwb25zZRIsCgd0aHJlYWRzGAEgAygLMhsucGh5bGFjdGVyeS5hZ2VudC52MS5UaHJlYWQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIigKE0RlbGV0ZVRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJIhYKFERlbGV0ZVRocmVhZFJlc3BvbnNlIoQBCgdNZXNzYWdlEgoKAmlkGAEgASgJEgwKBHJvbGUYAiABKAkSDAoEdGV4dBgDIAEoCRIvCgtjcmVhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcnVuX2lkGAUgASgJEhAKCHNlcXVlbmNlGAYgASgDIk8KE0xpc3RNZXNzYWdlc1JlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIl8KFExpc3RNZXNzYWdlc1Jlc3BvbnNlEi4KCG1lc3NhZ2VzGAEgAygLMhwucGh5bGFjdGVyeS5hZ2VudC52MS5NZXNzYWdlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI2ChBGZXRjaEZpbGVSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIPCgdmaWxlX2lkGAIgASgJIloKEUZldGNoRmlsZVJlc3BvbnNlEi0KBGZpbGUYASABKAsyHS5waHlsYWN0ZXJ5LmFnZW50LnYxLlNlbnRGaWxlSAASDgoEZGF0YRgCIAEoDEgAQgYKBHBhcnQqdwoGT25CdXN5EhcKE09OX0JVU1lfVU5TUEVDSUZJRUQQABITCg9PTl9CVVNZX0VOUVVFVUUQARISCg5PTl9CVVNZX1JFSkVDVBACEhUKEU9OX0JVU1lfSU5URVJSVVBUEAMSFAoQT05fQlVTWV9DT0FMRVNDRRAEKsABCg5BdHRhY2htZW50S2luZBIfChtBVFRBQ0hNRU5UX0tJTkRfVU5TUEVDSUZJRUQQABIZChVBVFRBQ0hNRU5UX0tJTkRfSU1BR0UQARIZChVBVFRBQ0hNRU5UX0tJTkRfQVVESU8QAhIcChhBVFRBQ0hNRU5UX0tJTkRfRE9DVU1FTlQQAxIcChhBVFRBQ0hNRU5UX0tJTkRfTE9DQVRJT04QBBIbChdBVFRBQ0hNRU5UX0tJTkRfU1RJQ0tFUhAFMqMGCgtDaGF0U2VydmljZRJgCgtTZW5kTWVzc2FnZRInLnBoeWxhY3RlcnkuYWdlbnQudjEuU2VuZE1lc3NhZ2VSZXF1ZXN0GigucGh5bGFjdGVyeS5hZ2VudC52MS5TZW5kTWVzc2FnZVJlc3BvbnNlEmgKDVN0cmVhbU1lc3NhZ2USKS5waHlsYWN0ZXJ5LmFnZW50LnYxLlN0cmVhbU1lc3NhZ2VSZXF1ZXN0GioucGh5bGFjdGVyeS5hZ2VudC52MS5TdHJlYW1NZXNzYWdlUmVzcG9uc2UwARJiCgtXYXRjaFRocmVhZBInLnBoeWxhY3RlcnkuYWdlbnQudjEuV2F0Y2hUaHJlYWRSZXF1ZXN0GigucGh5bGFjdGVyeS5hZ2VudC52MS5XYXRjaFRocmVhZFJlc3BvbnNlMAESWgoJR2V0VGhyZWFkEiUucGh5bGFjdGVyeS5hZ2VudC52MS5HZXRUaHJlYWRSZXF1ZXN0GiYucGh5bGFjdGVyeS5hZ2VudC52MS5HZXRUaHJlYWRSZXNwb25zZRJgCgtMaXN0VGhyZWFkcxInLnBoeWxhY3RlcnkuYWdlbnQudjEuTGlzdFRocmVhZHNSZXF1ZXN0GigucGh5bGFjdGVyeS5hZ2VudC52MS5MaXN0VGhyZWFkc1Jlc3BvbnNlEmMKDERlbGV0ZVRocmVhZBIoLnBoeWxhY3RlcnkuYWdlbnQudjEuRGVsZXRlVGhyZWFkUmVxdWVzdBopLnBoeWxhY3RlcnkuYWdlbnQudjEuRGVsZXRlVGhyZWFkUmVzcG9uc2USYwoMTGlzdE1lc3NhZ2VzEigucGh5bGFjdGVyeS5hZ2VudC52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0GikucGh5bGFjdGVyeS5hZ2VudC52MS5MaXN0TWVzc2FnZXNSZXNwb25zZRJcCglGZXRjaEZpbGUSJS5waHlsYWN0ZXJ5LmFnZW50LnYxLkZldGNoRmlsZVJlcXVlc3QaJi5waHlsYWN0ZXJ5LmFnZW50LnYxLkZldGNoRmlsZVJlc3BvbnNlMAFiBnByb3RvMw", [file_google_protobuf_timestamp, file_phylactery_agent_v1_event, file_phylactery_agent_v1_run]);
+  fileDesc("Ch5waHlsYWN0ZXJ5L2FnZW50L3YxL2NoYXQucHJvdG8SE3BoeWxhY3RlcnkuYWdlbnQudjEi1AIKElNlbmRNZXNzYWdlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEhAKCGxhbmd1YWdlGAQgASgJEiwKB29uX2J1c3kYBSABKA4yGy5waHlsYWN0ZXJ5LmFnZW50LnYxLk9uQnVzeRINCgVncmFwaBgGIAEoCRI7Cg9zaG93bl9hcHByb3ZhbHMYByADKAsyIi5waHlsYWN0ZXJ5LmFnZW50LnYxLlNob3duQXBwcm92YWwSNAoLYXR0YWNobWVudHMYCCADKAsyHy5waHlsYWN0ZXJ5LmFnZW50LnYxLkF0dGFjaG1lbnQSLwoJb3duX3NwYW5zGAkgAygLMhwucGh5bGFjdGVyeS5hZ2VudC52MS5Pd25TcGFuEhYKDm1lc3NhZ2Vfc3RhcnRzGAogAygFIiYKB093blNwYW4SDQoFc3RhcnQYASABKAUSDAoEc3RvcBgCIAEoBSKjAQoKQXR0YWNobWVudBIxCgRraW5kGAEgASgOMiMucGh5bGFjdGVyeS5hZ2VudC52MS5BdHRhY2htZW50S2luZBIRCgltaW1lX3R5cGUYAiABKAkSEAoIZmlsZW5hbWUYAyABKAkSDAoEZGF0YRgEIAEoDBIvCghsb2NhdGlvbhgFIAEoCzIdLnBoeWxhY3RlcnkuYWdlbnQudjEuTG9jYXRpb24iTgoITG9jYXRpb24SEAoIbGF0aXR1ZGUYASABKAESEQoJbG9uZ2l0dWRlGAIgASgBEgwKBG5hbWUYAyABKAkSDwoHYWRkcmVzcxgEIAEoCSI3Cg1TaG93bkFwcHJvdmFsEhMKC2FwcHJvdmFsX2lkGAEgASgJEhEKCWFyZ3NfaGFzaBgCIAEoCSLBAQoTU2VuZE1lc3NhZ2VSZXNwb25zZRIlCgNydW4YASABKAsyGC5waHlsYWN0ZXJ5LmFnZW50LnYxLlJ1bhIrCgVyZXBseRgCIAEoCzIcLnBoeWxhY3RlcnkuYWdlbnQudjEuTWVzc2FnZRI/ChBwZW5kaW5nX2FwcHJvdmFsGAMgASgLMiUucGh5bGFjdGVyeS5hZ2VudC52MS5BcHByb3ZhbFJlcXVpcmVkEhUKDWxhc3Rfc2VxdWVuY2UYBCABKAMi1gIKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSEQoJdGhyZWFkX2lkGAIgASgJEgwKBHRleHQYAyABKAkSEAoIbGFuZ3VhZ2UYBCABKAkSLAoHb25fYnVzeRgFIAEoDjIbLnBoeWxhY3RlcnkuYWdlbnQudjEuT25CdXN5Eg0KBWdyYXBoGAYgASgJEjsKD3Nob3duX2FwcHJvdmFscxgHIAMoCzIiLnBoeWxhY3RlcnkuYWdlbnQudjEuU2hvd25BcHByb3ZhbBI0CgthdHRhY2htZW50cxgIIAMoCzIfLnBoeWxhY3RlcnkuYWdlbnQudjEuQXR0YWNobWVudBIvCglvd25fc3BhbnMYCSADKAsyHC5waHlsYWN0ZXJ5LmFnZW50LnYxLk93blNwYW4SFgoObWVzc2FnZV9zdGFydHMYCiADKAUiQgoVU3RyZWFtTWVzc2FnZVJlc3BvbnNlEikKBWV2ZW50GAEgASgLMhoucGh5bGFjdGVyeS5hZ2VudC52MS5FdmVudCI/ChJXYXRjaFRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJEhYKDmFmdGVyX3NlcXVlbmNlGAIgASgDIkAKE1dhdGNoVGhyZWFkUmVzcG9uc2USKQoFZXZlbnQYASABKAsyGi5waHlsYWN0ZXJ5LmFnZW50LnYxLkV2ZW50IiUKEEdldFRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJIkAKEUdldFRocmVhZFJlc3BvbnNlEisKBnRocmVhZBgBIAEoCzIbLnBoeWxhY3RlcnkuYWdlbnQudjEuVGhyZWFkIuMCCgZUaHJlYWQSCgoCaWQYASABKAkSLwoLY3JlYXRlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1sYXN0X3NlcXVlbmNlGAQgASgDEioKCGxhc3RfcnVuGAUgASgLMhgucGh5bGFjdGVyeS5hZ2VudC52MS5SdW4SPwoQcGVuZGluZ19hcHByb3ZhbBgGIAEoCzIlLnBoeWxhY3RlcnkuYWdlbnQudjEuQXBwcm92YWxSZXF1aXJlZBIWCg5maXJzdF9zZXF1ZW5jZRgHIAEoAxINCgVncmFwaBgIIAEoCRJAChFwZW5kaW5nX2FwcHJvdmFscxgJIAMoCzIlLnBoeWxhY3RlcnkuYWdlbnQudjEuQXBwcm92YWxSZXF1aXJlZCI7ChJMaXN0VGhyZWFkc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiXAoTTGlzdFRocmVhZHNSZXNwb25zZRIsCgd0aHJlYWRzGAEgAygLMhsucGh5bGFjdGVyeS5hZ2VudC52MS5UaHJlYWQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIigKE0RlbGV0ZVRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJIhYKFERlbGV0ZVRocmVhZFJlc3BvbnNlIoQBCgdNZXNzYWdlEgoKAmlkGAEgASgJEgwKBHJvbGUYAiABKAkSDAoEdGV4dBgDIAEoCRIvCgtjcmVhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcnVuX2lkGAUgASgJEhAKCHNlcXVlbmNlGAYgASgDIk8KE0xpc3RNZXNzYWdlc1JlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIl8KFExpc3RNZXNzYWdlc1Jlc3BvbnNlEi4KCG1lc3NhZ2VzGAEgAygLMhwucGh5bGFjdGVyeS5hZ2VudC52MS5NZXNzYWdlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI2ChBGZXRjaEZpbGVSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIPCgdmaWxlX2lkGAIgASgJIloKEUZldGNoRmlsZVJlc3BvbnNlEi0KBGZpbGUYASABKAsyHS5waHlsYWN0ZXJ5LmFnZW50LnYxLlNlbnRGaWxlSAASDgoEZGF0YRgCIAEoDEgAQgYKBHBhcnQqdwoGT25CdXN5EhcKE09OX0JVU1lfVU5TUEVDSUZJRUQQABITCg9PTl9CVVNZX0VOUVVFVUUQARISCg5PTl9CVVNZX1JFSkVDVBACEhUKEU9OX0JVU1lfSU5URVJSVVBUEAMSFAoQT05fQlVTWV9DT0FMRVNDRRAEKsABCg5BdHRhY2htZW50S2luZBIfChtBVFRBQ0hNRU5UX0tJTkRfVU5TUEVDSUZJRUQQABIZChVBVFRBQ0hNRU5UX0tJTkRfSU1BR0UQARIZChVBVFRBQ0hNRU5UX0tJTkRfQVVESU8QAhIcChhBVFRBQ0hNRU5UX0tJTkRfRE9DVU1FTlQQAxIcChhBVFRBQ0hNRU5UX0tJTkRfTE9DQVRJT04QBBIbChdBVFRBQ0hNRU5UX0tJTkRfU1RJQ0tFUhAFMqMGCgtDaGF0U2VydmljZRJgCgtTZW5kTWVzc2FnZRInLnBoeWxhY3RlcnkuYWdlbnQudjEuU2VuZE1lc3NhZ2VSZXF1ZXN0GigucGh5bGFjdGVyeS5hZ2VudC52MS5TZW5kTWVzc2FnZVJlc3BvbnNlEmgKDVN0cmVhbU1lc3NhZ2USKS5waHlsYWN0ZXJ5LmFnZW50LnYxLlN0cmVhbU1lc3NhZ2VSZXF1ZXN0GioucGh5bGFjdGVyeS5hZ2VudC52MS5TdHJlYW1NZXNzYWdlUmVzcG9uc2UwARJiCgtXYXRjaFRocmVhZBInLnBoeWxhY3RlcnkuYWdlbnQudjEuV2F0Y2hUaHJlYWRSZXF1ZXN0GigucGh5bGFjdGVyeS5hZ2VudC52MS5XYXRjaFRocmVhZFJlc3BvbnNlMAESWgoJR2V0VGhyZWFkEiUucGh5bGFjdGVyeS5hZ2VudC52MS5HZXRUaHJlYWRSZXF1ZXN0GiYucGh5bGFjdGVyeS5hZ2VudC52MS5HZXRUaHJlYWRSZXNwb25zZRJgCgtMaXN0VGhyZWFkcxInLnBoeWxhY3RlcnkuYWdlbnQudjEuTGlzdFRocmVhZHNSZXF1ZXN0GigucGh5bGFjdGVyeS5hZ2VudC52MS5MaXN0VGhyZWFkc1Jlc3BvbnNlEmMKDERlbGV0ZVRocmVhZBIoLnBoeWxhY3RlcnkuYWdlbnQudjEuRGVsZXRlVGhyZWFkUmVxdWVzdBopLnBoeWxhY3RlcnkuYWdlbnQudjEuRGVsZXRlVGhyZWFkUmVzcG9uc2USYwoMTGlzdE1lc3NhZ2VzEigucGh5bGFjdGVyeS5hZ2VudC52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0GikucGh5bGFjdGVyeS5hZ2VudC52MS5MaXN0TWVzc2FnZXNSZXNwb25zZRJcCglGZXRjaEZpbGUSJS5waHlsYWN0ZXJ5LmFnZW50LnYxLkZldGNoRmlsZVJlcXVlc3QaJi5waHlsYWN0ZXJ5LmFnZW50LnYxLkZldGNoRmlsZVJlc3BvbnNlMAFiBnByb3RvMw", [file_google_protobuf_timestamp, file_phylactery_agent_v1_event, file_phylactery_agent_v1_run]);
 
 /**
  * SendMessageRequest is one message of a user.
@@ -92,6 +92,27 @@ export type SendMessageRequest = Message$1<"phylactery.agent.v1.SendMessageReque
    * @generated from field: repeated phylactery.agent.v1.Attachment attachments = 8;
    */
   attachments: Attachment[];
+
+  /**
+   * own_spans are the parts of text that the sender wrote themselves, in order, without overlap and inside text: a
+   * forwarded, quoted or shared text of somebody else is not among them. Only these parts are read as a request, an
+   * answer, a form's value, a memory or a fact about the person; the rest is shown as text of others and is data. Empty
+   * means the whole text if the caller is the user, and no part of it if the caller is a delegate with a token, which
+   * knows what its channel marked. A user without any own words sends one span of length 0. Anything else fails with
+   * INVALID_ARGUMENT. At most 100. Part of the body for idempotency.
+   *
+   * @generated from field: repeated phylactery.agent.v1.OwnSpan own_spans = 9;
+   */
+  ownSpans: OwnSpan[];
+
+  /**
+   * message_starts are the offsets in text, in Unicode code points, ascending and greater than 0, at which a further
+   * message begins, where the caller joined several that were sent one after another, at most 100. What a later message
+   * takes back or changes of an earlier one is then taken back or changed. Part of the body for idempotency.
+   *
+   * @generated from field: repeated int32 message_starts = 10;
+   */
+  messageStarts: number[];
 };
 
 /**
@@ -100,6 +121,34 @@ export type SendMessageRequest = Message$1<"phylactery.agent.v1.SendMessageReque
  */
 export const SendMessageRequestSchema: GenMessage<SendMessageRequest> = /*@__PURE__*/
   messageDesc(file_phylactery_agent_v1_chat, 0);
+
+/**
+ * OwnSpan is a part of a text, half-open: from start up to, but without, stop.
+ *
+ * @generated from message phylactery.agent.v1.OwnSpan
+ */
+export type OwnSpan = Message$1<"phylactery.agent.v1.OwnSpan"> & {
+  /**
+   * start is the offset of the first character, in Unicode code points.
+   *
+   * @generated from field: int32 start = 1;
+   */
+  start: number;
+
+  /**
+   * stop is the offset behind the last character, in Unicode code points, not before start.
+   *
+   * @generated from field: int32 stop = 2;
+   */
+  stop: number;
+};
+
+/**
+ * Describes the message phylactery.agent.v1.OwnSpan.
+ * Use `create(OwnSpanSchema)` to create a new message.
+ */
+export const OwnSpanSchema: GenMessage<OwnSpan> = /*@__PURE__*/
+  messageDesc(file_phylactery_agent_v1_chat, 1);
 
 /**
  * Attachment is one file or place sent with a message. Its content is data: it is read by the tool read_attachment, and
@@ -150,7 +199,7 @@ export type Attachment = Message$1<"phylactery.agent.v1.Attachment"> & {
  * Use `create(AttachmentSchema)` to create a new message.
  */
 export const AttachmentSchema: GenMessage<Attachment> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 1);
+  messageDesc(file_phylactery_agent_v1_chat, 2);
 
 /**
  * Location is a place.
@@ -192,7 +241,7 @@ export type Location = Message$1<"phylactery.agent.v1.Location"> & {
  * Use `create(LocationSchema)` to create a new message.
  */
 export const LocationSchema: GenMessage<Location> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 2);
+  messageDesc(file_phylactery_agent_v1_chat, 3);
 
 /**
  * ShownApproval identifies an approval as it was shown to the user.
@@ -220,7 +269,7 @@ export type ShownApproval = Message$1<"phylactery.agent.v1.ShownApproval"> & {
  * Use `create(ShownApprovalSchema)` to create a new message.
  */
 export const ShownApprovalSchema: GenMessage<ShownApproval> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 3);
+  messageDesc(file_phylactery_agent_v1_chat, 4);
 
 /**
  * SendMessageResponse is the result of the turn.
@@ -264,7 +313,7 @@ export type SendMessageResponse = Message$1<"phylactery.agent.v1.SendMessageResp
  * Use `create(SendMessageResponseSchema)` to create a new message.
  */
 export const SendMessageResponseSchema: GenMessage<SendMessageResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 4);
+  messageDesc(file_phylactery_agent_v1_chat, 5);
 
 /**
  * StreamMessageRequest is one message of a user.
@@ -327,6 +376,20 @@ export type StreamMessageRequest = Message$1<"phylactery.agent.v1.StreamMessageR
    * @generated from field: repeated phylactery.agent.v1.Attachment attachments = 8;
    */
   attachments: Attachment[];
+
+  /**
+   * own_spans are as in SendMessageRequest.
+   *
+   * @generated from field: repeated phylactery.agent.v1.OwnSpan own_spans = 9;
+   */
+  ownSpans: OwnSpan[];
+
+  /**
+   * message_starts are as in SendMessageRequest.
+   *
+   * @generated from field: repeated int32 message_starts = 10;
+   */
+  messageStarts: number[];
 };
 
 /**
@@ -334,7 +397,7 @@ export type StreamMessageRequest = Message$1<"phylactery.agent.v1.StreamMessageR
  * Use `create(StreamMessageRequestSchema)` to create a new message.
  */
 export const StreamMessageRequestSchema: GenMessage<StreamMessageRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 5);
+  messageDesc(file_phylactery_agent_v1_chat, 6);
 
 /**
  * StreamMessageResponse is one event of the turn.
@@ -355,7 +418,7 @@ export type StreamMessageResponse = Message$1<"phylactery.agent.v1.StreamMessage
  * Use `create(StreamMessageResponseSchema)` to create a new message.
  */
 export const StreamMessageResponseSchema: GenMessage<StreamMessageResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 6);
+  messageDesc(file_phylactery_agent_v1_chat, 7);
 
 /**
  * WatchThreadRequest identifies a thread and the position to start from.
@@ -383,7 +446,7 @@ export type WatchThreadRequest = Message$1<"phylactery.agent.v1.WatchThreadReque
  * Use `create(WatchThreadRequestSchema)` to create a new message.
  */
 export const WatchThreadRequestSchema: GenMessage<WatchThreadRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 7);
+  messageDesc(file_phylactery_agent_v1_chat, 8);
 
 /**
  * WatchThreadResponse is one event of the thread.
@@ -404,7 +467,7 @@ export type WatchThreadResponse = Message$1<"phylactery.agent.v1.WatchThreadResp
  * Use `create(WatchThreadResponseSchema)` to create a new message.
  */
 export const WatchThreadResponseSchema: GenMessage<WatchThreadResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 8);
+  messageDesc(file_phylactery_agent_v1_chat, 9);
 
 /**
  * GetThreadRequest identifies a thread.
@@ -425,7 +488,7 @@ export type GetThreadRequest = Message$1<"phylactery.agent.v1.GetThreadRequest">
  * Use `create(GetThreadRequestSchema)` to create a new message.
  */
 export const GetThreadRequestSchema: GenMessage<GetThreadRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 9);
+  messageDesc(file_phylactery_agent_v1_chat, 10);
 
 /**
  * GetThreadResponse is the state of the thread.
@@ -446,7 +509,7 @@ export type GetThreadResponse = Message$1<"phylactery.agent.v1.GetThreadResponse
  * Use `create(GetThreadResponseSchema)` to create a new message.
  */
 export const GetThreadResponseSchema: GenMessage<GetThreadResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 10);
+  messageDesc(file_phylactery_agent_v1_chat, 11);
 
 /**
  * Thread is one conversation.
@@ -525,7 +588,7 @@ export type Thread = Message$1<"phylactery.agent.v1.Thread"> & {
  * Use `create(ThreadSchema)` to create a new message.
  */
 export const ThreadSchema: GenMessage<Thread> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 11);
+  messageDesc(file_phylactery_agent_v1_chat, 12);
 
 /**
  * ListThreadsRequest requests a page of threads.
@@ -553,7 +616,7 @@ export type ListThreadsRequest = Message$1<"phylactery.agent.v1.ListThreadsReque
  * Use `create(ListThreadsRequestSchema)` to create a new message.
  */
 export const ListThreadsRequestSchema: GenMessage<ListThreadsRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 12);
+  messageDesc(file_phylactery_agent_v1_chat, 13);
 
 /**
  * ListThreadsResponse is one page.
@@ -581,7 +644,7 @@ export type ListThreadsResponse = Message$1<"phylactery.agent.v1.ListThreadsResp
  * Use `create(ListThreadsResponseSchema)` to create a new message.
  */
 export const ListThreadsResponseSchema: GenMessage<ListThreadsResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 13);
+  messageDesc(file_phylactery_agent_v1_chat, 14);
 
 /**
  * DeleteThreadRequest identifies a thread.
@@ -602,7 +665,7 @@ export type DeleteThreadRequest = Message$1<"phylactery.agent.v1.DeleteThreadReq
  * Use `create(DeleteThreadRequestSchema)` to create a new message.
  */
 export const DeleteThreadRequestSchema: GenMessage<DeleteThreadRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 14);
+  messageDesc(file_phylactery_agent_v1_chat, 15);
 
 /**
  * DeleteThreadResponse confirms that the agent no longer holds data of the thread.
@@ -617,7 +680,7 @@ export type DeleteThreadResponse = Message$1<"phylactery.agent.v1.DeleteThreadRe
  * Use `create(DeleteThreadResponseSchema)` to create a new message.
  */
 export const DeleteThreadResponseSchema: GenMessage<DeleteThreadResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 15);
+  messageDesc(file_phylactery_agent_v1_chat, 16);
 
 /**
  * Message is one message of a thread.
@@ -673,7 +736,7 @@ export type Message = Message$1<"phylactery.agent.v1.Message"> & {
  * Use `create(MessageSchema)` to create a new message.
  */
 export const MessageSchema: GenMessage<Message> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 16);
+  messageDesc(file_phylactery_agent_v1_chat, 17);
 
 /**
  * ListMessagesRequest requests a page of the transcript.
@@ -708,7 +771,7 @@ export type ListMessagesRequest = Message$1<"phylactery.agent.v1.ListMessagesReq
  * Use `create(ListMessagesRequestSchema)` to create a new message.
  */
 export const ListMessagesRequestSchema: GenMessage<ListMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 17);
+  messageDesc(file_phylactery_agent_v1_chat, 18);
 
 /**
  * ListMessagesResponse is one page.
@@ -736,7 +799,7 @@ export type ListMessagesResponse = Message$1<"phylactery.agent.v1.ListMessagesRe
  * Use `create(ListMessagesResponseSchema)` to create a new message.
  */
 export const ListMessagesResponseSchema: GenMessage<ListMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 18);
+  messageDesc(file_phylactery_agent_v1_chat, 19);
 
 /**
  * FetchFileRequest identifies a file that was sent.
@@ -764,7 +827,7 @@ export type FetchFileRequest = Message$1<"phylactery.agent.v1.FetchFileRequest">
  * Use `create(FetchFileRequestSchema)` to create a new message.
  */
 export const FetchFileRequestSchema: GenMessage<FetchFileRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 19);
+  messageDesc(file_phylactery_agent_v1_chat, 20);
 
 /**
  * FetchFileResponse is a part of the answer.
@@ -801,7 +864,7 @@ export type FetchFileResponse = Message$1<"phylactery.agent.v1.FetchFileResponse
  * Use `create(FetchFileResponseSchema)` to create a new message.
  */
 export const FetchFileResponseSchema: GenMessage<FetchFileResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 20);
+  messageDesc(file_phylactery_agent_v1_chat, 21);
 
 /**
  * OnBusy is what happens to a message for a busy thread: one in which a turn is queued or running. A thread whose run

@@ -411,7 +411,9 @@ export type ClaimEscalationRequest = Message<"phylactery.agent.v1.ClaimEscalatio
   escalationId: string;
 
   /**
-   * display_name is the caller's name as the user sees it, at most 64 printable characters. Empty shows no name.
+   * display_name is the caller's name as the user sees it, at most 64 printable characters. With a token it is the
+   * token's name instead; a token without one has its subject's, written as here, and another name is not shown. Empty
+   * shows no name, unless the token has one.
    *
    * @generated from field: string display_name = 2;
    */

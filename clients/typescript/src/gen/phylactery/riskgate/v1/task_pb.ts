@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file phylactery/riskgate/v1/task.proto.
  */
 export const file_phylactery_riskgate_v1_task: GenFile = /*@__PURE__*/
-  fileDesc("CiFwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL3Rhc2sucHJvdG8SFnBoeWxhY3Rlcnkucmlza2dhdGUudjEiowEKEEJlZ2luVGFza1JlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIRCgl0aHJlYWRfaWQYAiABKAkSDQoFd29yZHMYAyABKAkSGQoRY29udGludWVzX3Rhc2tfaWQYBCABKAkSPgoOaW50ZXJwcmV0YXRpb24YBSABKAsyJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkludGVycHJldGF0aW9uImYKDkludGVycHJldGF0aW9uEg8KB3ZlcnNpb24YASABKAkSDQoFbW9kZWwYAiABKAkSNAoEYXNrcxgDIAMoCzImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuSW50ZXJwcmV0ZWRBc2sizAIKDkludGVycHJldGVkQXNrEgwKBHRvb2wYASABKAkSNgoFc2xvdHMYAiADKAsyJy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkludGVycHJldGVkU2xvdBI1CgRtb2RlGAMgASgOMicucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5JbnRlcnByZXRlZE1vZGUSLwoHbGl0ZXJhbBgEIAEoCzIcLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuU3BhbkgAEhIKCGNvbXBvc2VkGAUgASgISAASEAoIcXVhbnRpdHkYBiABKAUSKgoEdGltZRgHIAEoCzIcLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuU3BhbhIvCglhbHNvX3RpbWUYCCADKAsyHC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlNwYW5CCQoHY29udGVudCJQCg9JbnRlcnByZXRlZFNsb3QSEAoIYXJndW1lbnQYASABKAkSKwoFdmFsdWUYAiABKAsyHC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlNwYW4iQQoEU3BhbhIMCgR0ZXh0GAEgASgJEg0KBXN0YXJ0GAIgASgFEg4KBmxlbmd0aBgDIAEoBRIMCgRiYWNrGAQgASgFIlUKEUJlZ2luVGFza1Jlc3BvbnNlEg8KB3Rhc2tfaWQYASABKAkSLwoLZXhwaXJlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrUBCg5PYnNlcnZlUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhQKDHRvb2xfY2FsbF9pZBgCIAEoCRIMCgR0b29sGAMgASgJEhYKDmFyZ3VtZW50c19qc29uGAQgASgJEhUKC3Jlc3VsdF9qc29uGAUgASgJSAASFQoLcmVzdWx0X3RleHQYBiABKAlIABIOCgZmYWlsZWQYByABKAgSDgoGcnVuX2lkGAggASgJQggKBnJlc3VsdCJSCg9PYnNlcnZlUmVzcG9uc2USDgoGdmFsdWVzGAEgASgFEgsKA2N1dBgCIAEoCBIQCghyZXBsYXllZBgDIAEoCBIQCgh1bnByb3ZlbhgEIAEoCCJKCg5FbmRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEicKBGtlZXAYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iEQoPRW5kVGFza1Jlc3BvbnNlKqUBCg9JbnRlcnByZXRlZE1vZGUSIAocSU5URVJQUkVURURfTU9ERV9VTlNQRUNJRklFRBAAEhgKFElOVEVSUFJFVEVEX01PREVfQUREEAESHAoYSU5URVJQUkVURURfTU9ERV9SRVBMQUNFEAISGwoXSU5URVJQUkVURURfTU9ERV9DUkVBVEUQAxIbChdJTlRFUlBSRVRFRF9NT0RFX1JFTU9WRRAEMqcCCgtUYXNrU2VydmljZRJgCglCZWdpblRhc2sSKC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkJlZ2luVGFza1JlcXVlc3QaKS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkJlZ2luVGFza1Jlc3BvbnNlEloKB09ic2VydmUSJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLk9ic2VydmVSZXF1ZXN0GicucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5PYnNlcnZlUmVzcG9uc2USWgoHRW5kVGFzaxImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRW5kVGFza1JlcXVlc3QaJy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkVuZFRhc2tSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CiFwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL3Rhc2sucHJvdG8SFnBoeWxhY3Rlcnkucmlza2dhdGUudjEi7wEKEEJlZ2luVGFza1JlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIRCgl0aHJlYWRfaWQYAiABKAkSDQoFd29yZHMYAyABKAkSGQoRY29udGludWVzX3Rhc2tfaWQYBCABKAkSPgoOaW50ZXJwcmV0YXRpb24YBSABKAsyJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkludGVycHJldGF0aW9uEjIKCW93bl9zcGFucxgGIAMoCzIfLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuT3duU3BhbhIWCg5tZXNzYWdlX3N0YXJ0cxgHIAMoBSImCgdPd25TcGFuEg0KBXN0YXJ0GAEgASgFEgwKBHN0b3AYAiABKAUiZgoOSW50ZXJwcmV0YXRpb24SDwoHdmVyc2lvbhgBIAEoCRINCgVtb2RlbBgCIAEoCRI0CgRhc2tzGAMgAygLMiYucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5JbnRlcnByZXRlZEFzayLMAgoOSW50ZXJwcmV0ZWRBc2sSDAoEdG9vbBgBIAEoCRI2CgVzbG90cxgCIAMoCzInLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuSW50ZXJwcmV0ZWRTbG90EjUKBG1vZGUYAyABKA4yJy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkludGVycHJldGVkTW9kZRIvCgdsaXRlcmFsGAQgASgLMhwucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5TcGFuSAASEgoIY29tcG9zZWQYBSABKAhIABIQCghxdWFudGl0eRgGIAEoBRIqCgR0aW1lGAcgASgLMhwucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5TcGFuEi8KCWFsc29fdGltZRgIIAMoCzIcLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuU3BhbkIJCgdjb250ZW50IlAKD0ludGVycHJldGVkU2xvdBIQCghhcmd1bWVudBgBIAEoCRIrCgV2YWx1ZRgCIAEoCzIcLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuU3BhbiJBCgRTcGFuEgwKBHRleHQYASABKAkSDQoFc3RhcnQYAiABKAUSDgoGbGVuZ3RoGAMgASgFEgwKBGJhY2sYBCABKAUiVQoRQmVnaW5UYXNrUmVzcG9uc2USDwoHdGFza19pZBgBIAEoCRIvCgtleHBpcmVfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAitQEKDk9ic2VydmVSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSFAoMdG9vbF9jYWxsX2lkGAIgASgJEgwKBHRvb2wYAyABKAkSFgoOYXJndW1lbnRzX2pzb24YBCABKAkSFQoLcmVzdWx0X2pzb24YBSABKAlIABIVCgtyZXN1bHRfdGV4dBgGIAEoCUgAEg4KBmZhaWxlZBgHIAEoCBIOCgZydW5faWQYCCABKAlCCAoGcmVzdWx0IlIKD09ic2VydmVSZXNwb25zZRIOCgZ2YWx1ZXMYASABKAUSCwoDY3V0GAIgASgIEhAKCHJlcGxheWVkGAMgASgIEhAKCHVucHJvdmVuGAQgASgIIkoKDkVuZFRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSJwoEa2VlcBgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIRCg9FbmRUYXNrUmVzcG9uc2UqpQEKD0ludGVycHJldGVkTW9kZRIgChxJTlRFUlBSRVRFRF9NT0RFX1VOU1BFQ0lGSUVEEAASGAoUSU5URVJQUkVURURfTU9ERV9BREQQARIcChhJTlRFUlBSRVRFRF9NT0RFX1JFUExBQ0UQAhIbChdJTlRFUlBSRVRFRF9NT0RFX0NSRUFURRADEhsKF0lOVEVSUFJFVEVEX01PREVfUkVNT1ZFEAQypwIKC1Rhc2tTZXJ2aWNlEmAKCUJlZ2luVGFzaxIoLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQmVnaW5UYXNrUmVxdWVzdBopLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQmVnaW5UYXNrUmVzcG9uc2USWgoHT2JzZXJ2ZRImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuT2JzZXJ2ZVJlcXVlc3QaJy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLk9ic2VydmVSZXNwb25zZRJaCgdFbmRUYXNrEiYucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FbmRUYXNrUmVxdWVzdBonLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRW5kVGFza1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * BeginTaskRequest is one request of a user.
@@ -67,6 +67,27 @@ export type BeginTaskRequest = Message<"phylactery.riskgate.v1.BeginTaskRequest"
    * @generated from field: phylactery.riskgate.v1.Interpretation interpretation = 5;
    */
   interpretation?: Interpretation | undefined;
+
+  /**
+   * own_spans are the parts of words that the user wrote themselves, in order, without overlap and inside words. Only
+   * they request, refuse or confirm anything; the rest, such as a forwarded or quoted text, is text the user passed on:
+   * it requests nothing, and a call whose target only it names is not requested. Empty means all of the words if the
+   * caller is the user, and none of them if the caller is a delegate with a token. A user without any own words sends
+   * one span of length 0. Anything else fails with INVALID_ARGUMENT. At most 100. Part of what a repeated request_id
+   * must match.
+   *
+   * @generated from field: repeated phylactery.riskgate.v1.OwnSpan own_spans = 6;
+   */
+  ownSpans: OwnSpan[];
+
+  /**
+   * message_starts are the offsets in words, in Unicode code points, ascending and greater than 0, at which a further
+   * message begins, where the words are several messages sent one after another, at most 100. Part of what a repeated
+   * request_id must match.
+   *
+   * @generated from field: repeated int32 message_starts = 7;
+   */
+  messageStarts: number[];
 };
 
 /**
@@ -75,6 +96,34 @@ export type BeginTaskRequest = Message<"phylactery.riskgate.v1.BeginTaskRequest"
  */
 export const BeginTaskRequestSchema: GenMessage<BeginTaskRequest> = /*@__PURE__*/
   messageDesc(file_phylactery_riskgate_v1_task, 0);
+
+/**
+ * OwnSpan is a part of the words, half-open: from start up to, but without, stop.
+ *
+ * @generated from message phylactery.riskgate.v1.OwnSpan
+ */
+export type OwnSpan = Message<"phylactery.riskgate.v1.OwnSpan"> & {
+  /**
+   * start is the offset of the first character, in Unicode code points.
+   *
+   * @generated from field: int32 start = 1;
+   */
+  start: number;
+
+  /**
+   * stop is the offset behind the last character, in Unicode code points, not before start.
+   *
+   * @generated from field: int32 stop = 2;
+   */
+  stop: number;
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.OwnSpan.
+ * Use `create(OwnSpanSchema)` to create a new message.
+ */
+export const OwnSpanSchema: GenMessage<OwnSpan> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_task, 1);
 
 /**
  * Interpretation is a model's reading of a user's words.
@@ -109,7 +158,7 @@ export type Interpretation = Message<"phylactery.riskgate.v1.Interpretation"> & 
  * Use `create(InterpretationSchema)` to create a new message.
  */
 export const InterpretationSchema: GenMessage<Interpretation> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_task, 1);
+  messageDesc(file_phylactery_riskgate_v1_task, 2);
 
 /**
  * InterpretedAsk is one request. Its spans must not overlap. If a span does not match the words, the whole ask is
@@ -191,7 +240,7 @@ export type InterpretedAsk = Message<"phylactery.riskgate.v1.InterpretedAsk"> & 
  * Use `create(InterpretedAskSchema)` to create a new message.
  */
 export const InterpretedAskSchema: GenMessage<InterpretedAsk> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_task, 2);
+  messageDesc(file_phylactery_riskgate_v1_task, 3);
 
 /**
  * InterpretedSlot is the words for an argument value.
@@ -219,7 +268,7 @@ export type InterpretedSlot = Message<"phylactery.riskgate.v1.InterpretedSlot"> 
  * Use `create(InterpretedSlotSchema)` to create a new message.
  */
 export const InterpretedSlotSchema: GenMessage<InterpretedSlot> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_task, 3);
+  messageDesc(file_phylactery_riskgate_v1_task, 4);
 
 /**
  * Span is a part of the user's words.
@@ -262,7 +311,7 @@ export type Span = Message<"phylactery.riskgate.v1.Span"> & {
  * Use `create(SpanSchema)` to create a new message.
  */
 export const SpanSchema: GenMessage<Span> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_task, 4);
+  messageDesc(file_phylactery_riskgate_v1_task, 5);
 
 /**
  * BeginTaskResponse identifies the task.
@@ -290,7 +339,7 @@ export type BeginTaskResponse = Message<"phylactery.riskgate.v1.BeginTaskRespons
  * Use `create(BeginTaskResponseSchema)` to create a new message.
  */
 export const BeginTaskResponseSchema: GenMessage<BeginTaskResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_task, 5);
+  messageDesc(file_phylactery_riskgate_v1_task, 6);
 
 /**
  * ObserveRequest is the result of one tool call.
@@ -372,7 +421,7 @@ export type ObserveRequest = Message<"phylactery.riskgate.v1.ObserveRequest"> & 
  * Use `create(ObserveRequestSchema)` to create a new message.
  */
 export const ObserveRequestSchema: GenMessage<ObserveRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_task, 6);
+  messageDesc(file_phylactery_riskgate_v1_task, 7);
 
 /**
  * ObserveResponse is the result of an observation.
@@ -415,7 +464,7 @@ export type ObserveResponse = Message<"phylactery.riskgate.v1.ObserveResponse"> 
  * Use `create(ObserveResponseSchema)` to create a new message.
  */
 export const ObserveResponseSchema: GenMessage<ObserveResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_task, 7);
+  messageDesc(file_phylactery_riskgate_v1_task, 8);
 
 /**
  * EndTaskRequest identifies a task of the caller.
@@ -446,7 +495,7 @@ export type EndTaskRequest = Message<"phylactery.riskgate.v1.EndTaskRequest"> & 
  * Use `create(EndTaskRequestSchema)` to create a new message.
  */
 export const EndTaskRequestSchema: GenMessage<EndTaskRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_task, 8);
+  messageDesc(file_phylactery_riskgate_v1_task, 9);
 
 /**
  * EndTaskResponse is empty.
@@ -461,7 +510,7 @@ export type EndTaskResponse = Message<"phylactery.riskgate.v1.EndTaskResponse"> 
  * Use `create(EndTaskResponseSchema)` to create a new message.
  */
 export const EndTaskResponseSchema: GenMessage<EndTaskResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_task, 9);
+  messageDesc(file_phylactery_riskgate_v1_task, 10);
 
 /**
  * InterpretedMode is how a target is changed.
