@@ -26,7 +26,7 @@ from phylactery_chassis.db.database import Database
 from phylactery_memory.memories.store import MemoryStore
 
 from tests.memory.memories.test_memory_faults import index_of
-from tests.support.processes.nursery import Nursery
+from tests.support.processes.forks import Forked
 
 KILLS = 60
 OPTIONS = [("grpc.enable_retries", 0)]
@@ -107,27 +107,27 @@ class Life:
 class Server:
     """The real service over one folder, in one process after another."""
 
-    def __init__(self, nursery: Nursery, folder) -> None:
-        self.nursery, self.folder, self.pid = nursery, folder, 0
+    def __init__(self, folder) -> None:
+        self.folder, self.said = folder, folder / "said"
 
     async def start(self) -> str:
         ready = self.folder / "ready.json"
         ready.unlink(missing_ok=True)
-        self.pid = await self.nursery.start(
-            {
-                "MEMORY_PORT": "0",
-                "MEMORY_DATA_DIR": str(self.folder),
-                "MEMORY_READY_FILE": str(ready),
-                "MEMORY_LOG_LEVEL": "ERROR",
-            }
-        )
+        environment = os.environ | {
+            "MEMORY_PORT": "0",
+            "MEMORY_DATA_DIR": str(self.folder),
+            "MEMORY_READY_FILE": str(ready),
+            "MEMORY_LOG_LEVEL": "ERROR",
+        }
+        self.process = Forked("phylactery_memory", environment=environment, err=self.said)
         while not ready.exists():
-            assert not await self.nursery.ended(self.pid), "what the process said stands above"
+            assert self.process.poll() is None, self.said.read_text()
             await asyncio.sleep(0.005)
         return f"127.0.0.1:{json.loads(ready.read_text())['port']}"
 
     async def end(self, number: int) -> int:
-        return await self.nursery.end(self.pid, number)
+        self.process.send_signal(number)
+        return await asyncio.to_thread(self.process.wait, 60)
 
 
 async def everything(rpc, request, user, field_name: str) -> list:
@@ -207,23 +207,22 @@ async def assert_the_index_is_that_of_the_texts(path) -> None:
 @pytest.mark.parametrize("seed", [int(os.environ.get("PHYLACTERY_TEST_SEED", "7"))])
 async def test_sixty_kills_lose_tear_and_orphan_nothing_that_was_acknowledged(tmp_path, user_of, seed):
     kept, dice = Kept(), random.Random(seed)
-    async with Nursery("memory") as nursery:
-        server, last = Server(nursery, tmp_path), Kept()
-        for number in range(KILLS + 1):
-            target = await server.start()
-            async with aio.insecure_channel(target, options=OPTIONS) as channel:
-                user = user_of(channel)
-                await check(user, last if number < KILLS else kept)
-                if number == KILLS:
-                    assert await server.end(signal.SIGTERM) == 0
-                    break
-                life = Life(user, f"{number}", dice)
-                writing = asyncio.create_task(life.run())
-                await life.enough.wait()
-                assert await server.end(signal.SIGKILL) == -signal.SIGKILL
-                assert set(await writing) == {grpc.StatusCode.UNAVAILABLE}
-                last = life.kept
-                kept.add(last)
+    server, last = Server(tmp_path), Kept()
+    for number in range(KILLS + 1):
+        target = await server.start()
+        async with aio.insecure_channel(target, options=OPTIONS) as channel:
+            user = user_of(channel)
+            await check(user, last if number < KILLS else kept)
+            if number == KILLS:
+                assert await server.end(signal.SIGTERM) == 0
+                break
+            life = Life(user, f"{number}", dice)
+            writing = asyncio.create_task(life.run())
+            await life.enough.wait()
+            assert await server.end(signal.SIGKILL) == -signal.SIGKILL
+            assert set(await writing) == {grpc.StatusCode.UNAVAILABLE}
+            last = life.kept
+            kept.add(last)
     assert min(map(len, vars(kept).values())) > 10, "each kind of write was acknowledged"
     assert_nothing_is_torn(tmp_path / "memory.db")
     await assert_the_index_is_that_of_the_texts(tmp_path / "memory.db")
