@@ -5,6 +5,7 @@ export * from "./phylactery/agent/v1/escalation_pb.js";
 export * from "./phylactery/agent/v1/event_pb.js";
 export * from "./phylactery/agent/v1/form_pb.js";
 export * from "./phylactery/agent/v1/graph_pb.js";
+export * from "./phylactery/agent/v1/guest_pb.js";
 export * from "./phylactery/agent/v1/privacy_pb.js";
 export * from "./phylactery/agent/v1/run_pb.js";
 export * from "./phylactery/agent/v1/tool_pb.js";

@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -14,11 +14,9 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from phylactery_chassis.auth.identity import Role, TokensFileError
-from phylactery_chassis.auth.tokens import Listed, add_token, list_tokens, revoke_tokens, token_id
+from phylactery_chassis.auth.tokens import Listed, add_token, list_tokens, parse_expiry, revoke_tokens, token_id
 
 _ABOUT = "Identities for identity mode 'tokens': a token each, of which the file keeps a hash."
-_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
-
 _JSON = "phylactery_chassis.tokens.json"
 _STILL = "a running service keeps the previously read tokens and logs the error every minute"
 
@@ -79,7 +77,9 @@ def make_app(
         subject: Annotated[str, typer.Option(help="subject of the token")],
         tenant: Annotated[str, typer.Option(help="their tenant; '*' for a delegate of every tenant")],
         role: Annotated[list[Role], typer.Option(help="role of the subject; repeatable")],
-        level: Annotated[str, typer.Option(help="user, admin or system")] = "user",
+        level: Annotated[
+            str, typer.Option(help="guest, user, admin or system; whom a guest names is a guest")
+        ] = "user",
         group: Annotated[list[str] | None, typer.Option(help="a group they are in; again for several")] = None,
         tool: Annotated[
             list[str] | None, typer.Option(help="a tool it may be used for, and no other; again for several")
@@ -141,29 +141,6 @@ def _tell(
     wants_json: Callable[[typer.Context], bool], context: typer.Context, facts: dict[str, object], line: str
 ) -> None:
     typer.echo(json.dumps(facts, ensure_ascii=False) if wants_json(context) else line)
-
-
-def parse_expiry(text: str) -> datetime | None:
-    """Return the expiry time, None for an empty text. Raise ValueError if it is not a future time."""
-    if not text:
-        return None
-    now = datetime.now(UTC).replace(microsecond=0)
-    unit = _UNITS.get(text[-1])
-    if unit is not None and text[:-1].isascii() and text[:-1].isdigit():
-        try:
-            ends = now + timedelta(**{unit: int(text[:-1])})
-        except OverflowError:
-            raise ValueError(f"'{text}' is too far away; leave it out for a token that never ends") from None
-    else:
-        try:
-            ends = datetime.fromisoformat(text)
-        except ValueError:
-            raise ValueError(f"'{text}' is not a time such as 2027-01-31T12:00:00Z, nor 90d, 12h or 30m") from None
-        if ends.tzinfo is None:
-            raise ValueError(f"'{text}' has no time zone; write it with Z or +01:00")
-    if ends <= now:
-        raise ValueError(f"'{text}' is not in the future")
-    return ends.astimezone(UTC)
 
 
 def _facts(one: Listed) -> dict[str, object]:

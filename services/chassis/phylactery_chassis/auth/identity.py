@@ -17,6 +17,7 @@ from typing import Annotated, Literal, Protocol
 import yaml
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from phylactery_chassis.auth.levels import GUEST, USER, is_of_channel
 from phylactery_chassis.errors import PermissionDenied, Unauthenticated
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock, MonotoneClock, SystemClock
@@ -25,6 +26,7 @@ from phylactery_chassis.util.crypto import sha256
 AUTHORIZATION = "authorization"
 SUBJECT_HEADER = "x-phylactery-subject"
 TENANT_HEADER = "x-phylactery-tenant"
+LEVEL_HEADER = "x-phylactery-level"
 ANY_TENANT = "*"
 _NAME = r"^[A-Za-z0-9_.:@-]{1,128}$"
 _NAME_PATTERN = re.compile(r"[A-Za-z0-9_.:@-]{1,128}")
@@ -61,7 +63,8 @@ class Principal:
     subject: str
     tenant: str
     roles: frozenset[str]
-    level: str = "user"
+    level: str = USER
+    """The level of the identity; of an end user that a delegate names only GUEST counts (see ``level_of``)."""
     groups: frozenset[str] = frozenset()
     actor: str = ""
     credential_hash: str = field(default="", repr=False)
@@ -162,7 +165,8 @@ def refuse_doubled(keys: Iterable[str]) -> None:
     Only one value could count, and a proxy in front of the service may have checked the other.
     """
     counts = Counter(keys)
-    doubled = next((key for key in (AUTHORIZATION, SUBJECT_HEADER, TENANT_HEADER) if counts[key] > 1), None)
+    once = (AUTHORIZATION, SUBJECT_HEADER, TENANT_HEADER, LEVEL_HEADER)
+    doubled = next((key for key in once if counts[key] > 1), None)
     if doubled is not None:
         raise Unauthenticated("UNAUTHENTICATED", f"metadata {doubled} was sent more than once; send it once")
 
@@ -171,6 +175,19 @@ def _checked_name(value: str, header: str) -> str:
     if _NAME_PATTERN.fullmatch(value) is None:
         raise Unauthenticated("UNAUTHENTICATED", f"metadata {header} is not 1 to 128 characters of [A-Za-z0-9_.:@-]")
     return value
+
+
+def level_of(actor: Principal, subject: str, told: str = "") -> str:
+    """Return the level of an end user that a delegate names: GUEST, or USER, whom policies may know at another level.
+
+    A person of a channel is a guest unless the delegate tells that an operator lifted them. Anybody else is one only if
+    the delegate tells so. A delegate that is a guest itself names guests only. Raise Unauthenticated for another level.
+    """
+    if told not in {"", GUEST, USER}:
+        raise Unauthenticated("UNAUTHENTICATED", f"metadata {LEVEL_HEADER} is neither '{GUEST}' nor '{USER}'")
+    if GUEST in {actor.level, told}:
+        return GUEST
+    return USER if told or not is_of_channel(subject) else GUEST
 
 
 def _on_behalf(actor: Principal, metadata: Mapping[str, str]) -> Principal:
@@ -198,6 +215,7 @@ def _on_behalf(actor: Principal, metadata: Mapping[str, str]) -> Principal:
         subject=_checked_name(subject, SUBJECT_HEADER),
         tenant=tenant,
         roles=frozenset({Role.CALLER}),
+        level=level_of(actor, subject, metadata.get(LEVEL_HEADER, "")),
         actor=actor.subject,
         credential_hash=actor.credential_hash,
         tools=actor.tools,
@@ -234,7 +252,7 @@ class TokenEntry(BaseModel):
     subject: str = Field(pattern=_NAME)
     tenant: str = Field(pattern=r"^(\*|[A-Za-z0-9_.:@-]{1,128})$")
     roles: list[Role] = Field(min_length=1)
-    level: Literal["user", "admin", "system"] = "user"
+    level: Literal["guest", "user", "admin", "system"] = "user"
     groups: list[Annotated[str, Field(pattern=_NAME)]] = []
     display_name: str = Field(default="", max_length=64, pattern=r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$")
     tools: list[Annotated[str, Field(pattern=_NAME)]] | None = Field(default=None, min_length=1)

@@ -8,7 +8,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from phylactery_chassis.util.durable_files import whole_file
 
 _RANDOM_BYTES = 32
 _ID_CHARACTERS = 12
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,29 @@ def _alone(folder: Path) -> Iterator[None]:
 def token_id(token: str) -> str:
     """Return the id a token is listed by."""
     return _id_of(token_hash(token))
+
+
+def parse_expiry(text: str) -> datetime | None:
+    """Return the expiry time, None for an empty text. Raise ValueError if it is not a future time."""
+    if not text:
+        return None
+    now = datetime.now(UTC).replace(microsecond=0)
+    unit = _UNITS.get(text[-1])
+    if unit is not None and text[:-1].isascii() and text[:-1].isdigit():
+        try:
+            ends = now + timedelta(**{unit: int(text[:-1])})
+        except OverflowError:
+            raise ValueError(f"'{text}' is too far away; leave it out for no end") from None
+    else:
+        try:
+            ends = datetime.fromisoformat(text)
+        except ValueError:
+            raise ValueError(f"'{text}' is not a time such as 2027-01-31T12:00:00Z, nor 90d, 12h or 30m") from None
+        if ends.tzinfo is None:
+            raise ValueError(f"'{text}' has no time zone; write it with Z or +01:00")
+    if ends <= now:
+        raise ValueError(f"'{text}' is not in the future")
+    return ends.astimezone(UTC)
 
 
 def _id_of(kept: str) -> str:

@@ -10,7 +10,7 @@ import grpc
 from grpc import aio
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
-from phylactery_chassis.auth.identity import AUTHORIZATION, SUBJECT_HEADER, TENANT_HEADER, Principal
+from phylactery_chassis.auth.identity import AUTHORIZATION, LEVEL_HEADER, SUBJECT_HEADER, TENANT_HEADER, Principal
 from phylactery_chassis.rpc.interceptor import remaining_seconds
 from phylactery_chassis.telemetry import semconv, telemetry
 
@@ -39,9 +39,10 @@ Token: TypeAlias = str | Callable[[], str]
 """A token, or what returns the present one at each call."""
 
 
-def call_metadata(principal: Principal) -> Metadata:
-    """Return the metadata with which a delegate names its end user."""
-    return ((SUBJECT_HEADER, principal.subject), (TENANT_HEADER, principal.tenant))
+def call_metadata(principal: Principal, level: str = "") -> Metadata:
+    """Return the metadata with which a delegate names its end user; ``level`` as the delegate tells it, or nothing."""
+    told = ((LEVEL_HEADER, level),) if level else ()
+    return ((SUBJECT_HEADER, principal.subject), (TENANT_HEADER, principal.tenant), *told)
 
 
 class _Method:

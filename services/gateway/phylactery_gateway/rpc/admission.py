@@ -9,6 +9,7 @@ from typing import Final
 
 from phylactery_chassis.auth.identity import (
     AUTHORIZATION,
+    LEVEL_HEADER,
     SUBJECT_HEADER,
     TENANT_HEADER,
     Authenticator,
@@ -23,7 +24,7 @@ REQUEST_ID: Final = "x-request-id"
 TRACE: Final = "traceparent"
 _ORIGIN: Final = "origin"
 _HOST: Final = "host"
-_IDENTITY: Final = (AUTHORIZATION, SUBJECT_HEADER, TENANT_HEADER)
+_IDENTITY: Final = (AUTHORIZATION, SUBJECT_HEADER, TENANT_HEADER, LEVEL_HEADER)
 _MAX_REQUEST_ID: Final = 200
 _FORWARDED: Final = frozenset(
     {

@@ -73,7 +73,11 @@ def catalog(view: CatalogView) -> policy_pb2.ListCatalogToolsResponse:
         not_modified=view.tools is None,
         tools=[
             policy_pb2.CatalogTool(
-                name=tool.name, version=tool.version, schema_hash=tool.schema_hash, risk=risk(tool.risk)
+                name=tool.name,
+                version=tool.version,
+                schema_hash=tool.schema_hash,
+                risk=risk(tool.risk),
+                level=tool.level,
             )
             for tool in view.tools or ()
         ],

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.auth.levels import GUEST
 from phylactery_chassis.errors import (
     STORE_FAILED,
     DomainError,
@@ -232,6 +233,9 @@ class Policies:
             data=self._data,
             signatures=self._acceptance.rule,
         )
+        if not any(tool.level == GUEST for tool in held.tools.values()):
+            # A bundle of before there were guests: it fails closed, and an operator has to learn why.
+            _log.warning("people of channels may use no tool: no tool of the bundle has level guest", see="tools.yaml")
 
     async def _hand_in(self, head: BundleHead, fault: BundleError | None) -> None:
         """Submit the folder's bundle at start; a refusal is recorded if another bundle is active."""

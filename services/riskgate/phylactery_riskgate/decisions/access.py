@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role, level_of
 from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
@@ -170,6 +170,7 @@ def _subject(who: Principal, question: QuestionInput) -> Principal:
         subject=question.subject.id,
         tenant=who.tenant,
         roles=frozenset(),
+        level=level_of(who, question.subject.id),
         actor=who.subject,
         credential_hash=who.credential_hash,
     )

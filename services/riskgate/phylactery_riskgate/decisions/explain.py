@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.auth.identity import Principal, Role, level_of
 from phylactery_chassis.errors import FailedPrecondition, NotFound
 from sqlalchemy.engine import Connection
 
@@ -68,7 +68,8 @@ class Explaining:
         if asked.subject not in ("", who.subject):
             if not everybodys:
                 who.require(Role.AUDITOR)
-            who = Principal(asked.subject, who.tenant, frozenset({Role.CALLER}), actor=who.subject)
+            level = level_of(who, asked.subject)
+            who = Principal(asked.subject, who.tenant, frozenset({Role.CALLER}), level, actor=who.subject)
         return Explained(await self._imagined(who, asked, asked.call, task), "")
 
     async def _imagined(

@@ -15,7 +15,7 @@ from phylactery_riskgate.store.decisions import CallKey
 
 
 def caller_of(principal: Principal) -> Caller:
-    """Return the caller for the engine; an identity level asserted by a delegate does not count."""
+    """Return the caller for the engine; of an end user that a delegate names only the level of a guest counts."""
     return Caller(
         principal.subject, principal.tenant, principal.level, principal.groups, direct=not principal.delegated
     )

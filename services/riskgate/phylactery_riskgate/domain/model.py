@@ -39,8 +39,8 @@ class RawCall(NamedTuple):
 class Caller(NamedTuple):
     """The user a call would run for.
 
-    ``level`` counts only if ``direct`` is True, i.e. the user's own credential carried it. A delegated subject's level
-    is the one in the bundle's entities.json for that tenant, or "user" if it has none.
+    ``level`` counts only if ``direct`` is True, i.e. the user's own credential carried it, or if it is that of a guest.
+    Another delegated subject's level is the one in the bundle's entities.json for that tenant, or else "user".
     """
 
     subject: str

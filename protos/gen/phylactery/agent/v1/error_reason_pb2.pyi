@@ -176,6 +176,14 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     or the service; end one or retry later:
     {"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"agent.phylactery","metadata":{"limit":"500","per":"caller"}}
     """
+    ERROR_REASON_LIFT_NOT_FOUND: _ErrorReason.ValueType  # 61
+    """NOT_FOUND: the person is not lifted, or no longer:
+    {"reason":"ERROR_REASON_LIFT_NOT_FOUND","domain":"agent.phylactery","metadata":{"subject":"wa:usr_1"}}
+    """
+    ERROR_REASON_DAILY_LIMIT: _ErrorReason.ValueType  # 62
+    """RESOURCE_EXHAUSTED: the person has used up their share of today; what is under way goes on:
+    {"reason":"ERROR_REASON_DAILY_LIMIT","domain":"agent.phylactery","metadata":{"of":"forms"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason lists the error reasons of this service. Each comment shows the ErrorInfo that a client receives."""
@@ -333,5 +341,13 @@ ERROR_REASON_TOO_MANY_CALLS: ErrorReason.ValueType  # 60
 """RESOURCE_EXHAUSTED: the limit of concurrent calls, or of streams of this kind, is reached for the caller, the host
 or the service; end one or retry later:
 {"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"agent.phylactery","metadata":{"limit":"500","per":"caller"}}
+"""
+ERROR_REASON_LIFT_NOT_FOUND: ErrorReason.ValueType  # 61
+"""NOT_FOUND: the person is not lifted, or no longer:
+{"reason":"ERROR_REASON_LIFT_NOT_FOUND","domain":"agent.phylactery","metadata":{"subject":"wa:usr_1"}}
+"""
+ERROR_REASON_DAILY_LIMIT: ErrorReason.ValueType  # 62
+"""RESOURCE_EXHAUSTED: the person has used up their share of today; what is under way goes on:
+{"reason":"ERROR_REASON_DAILY_LIMIT","domain":"agent.phylactery","metadata":{"of":"forms"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

@@ -901,6 +901,7 @@ class CatalogTool(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     SCHEMA_HASH_FIELD_NUMBER: _builtins.int
     RISK_FIELD_NUMBER: _builtins.int
+    LEVEL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """name is the catalog name."""
     version: _builtins.str
@@ -909,6 +910,8 @@ class CatalogTool(_message.Message):
     """schema_hash is "sha256:" and 64 hex digits over the RFC 8785 form of its JSON Schema."""
     risk: _types_pb2.RiskLevel.ValueType
     """risk is its risk level."""
+    level: _builtins.str
+    """level is the lowest level of users who may use it, for example "user"; "guest" if people of channels may."""
     def __init__(
         self,
         *,
@@ -916,10 +919,11 @@ class CatalogTool(_message.Message):
         version: _builtins.str = ...,
         schema_hash: _builtins.str = ...,
         risk: _types_pb2.RiskLevel.ValueType = ...,
+        level: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "risk", b"risk", "schema_hash", b"schema_hash", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["level", b"level", "name", b"name", "risk", b"risk", "schema_hash", b"schema_hash", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

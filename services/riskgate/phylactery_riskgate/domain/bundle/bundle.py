@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import cedarpy
+from phylactery_chassis.auth.levels import GUEST
 from pydantic import BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain.bundle.cases import BundleCase, read_cases
@@ -175,7 +176,7 @@ def packaged_tools() -> Mapping[str, CatalogTool]:
     The tools are not added to a bundle: a call of a tool that is not in the bundle's own catalog stays BLOCKED.
     """
     text = (default_bundle_folder() / TOOLS_FILE).read_text(encoding="utf-8")
-    return read_catalog(read_document(TOOLS_FILE, text), tuple(SettingsFile.model_fields["levels"].default))
+    return read_catalog(read_document(TOOLS_FILE, text), (*SettingsFile.model_fields["levels"].default, GUEST))
 
 
 def load_bundle(folder: Path) -> Bundle:
@@ -263,7 +264,10 @@ def _settings(files: BundleFiles) -> tuple[SettingsFile, tuple[ApprovalClass, ..
     levels = tuple(parsed.levels)
     if len(set(levels)) < len(levels):
         raise document.error(("levels",), "repeats a level")
-    return parsed, _classes(document, parsed), levels
+    if GUEST in levels:
+        # It would be what everybody is by default, or what a tool without a level asks for.
+        raise document.error(("levels",), f"{GUEST} is below every level and always there; leave it out")
+    return parsed, _classes(document, parsed), (*levels, GUEST)
 
 
 def _policies(files: BundleFiles, faults: Faults) -> tuple[Policy, ...]:

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import cedarpy
+from phylactery_chassis.auth.levels import GUEST
 from phylactery_chassis.util.crypto import sha256
 
 from phylactery_riskgate.domain.bundle.bundle import Bundle
 from phylactery_riskgate.domain.canonical import canonical_bytes
+from phylactery_riskgate.domain.catalog.submissions import submitted
 from phylactery_riskgate.domain.facts.facts import ContextBuilder, approved_value, without_values
 from phylactery_riskgate.domain.facts.types import NotRepresentableError
 from phylactery_riskgate.domain.intent.model import UNSHOWN, TaskFacts
@@ -177,7 +179,7 @@ class DecisionEngine:
             usage = read_usage(prepared.tool, bound, reader)
             context = prepared.context.build(bound, told, {"usage": usage.value, "pathway": subject.pathway})
             facts["context"] = without_values(context)
-            ruling = _over_budget(usage)
+            ruling = _withheld(prepared.tool, subject, bound) or _over_budget(usage)
             if ruling is None:
                 thread = prepared.policies.thread_of(subject.thread)
                 asked = subject._replace(thread=thread, pathway="unspecified")  # the context has the pathway
@@ -273,6 +275,8 @@ class DecisionEngine:
         if caller.direct:
             groups |= caller.groups
             level = caller.level
+        elif caller.level == GUEST:  # only an operator lifts a guest, and the delegate tells that; a bundle does not
+            level = GUEST
         return Subject(
             subject=caller.subject,
             tenant=caller.tenant,
@@ -297,6 +301,17 @@ class DecisionEngine:
             facts={},
             usage={},
         )
+
+
+def _withheld(tool: CatalogTool, subject: Subject, bound: BoundCall) -> Ruling | None:
+    """Return the ruling that a guest may not use a tool, or None.
+
+    It comes before the policies, so that no bundle, whatever it permits and however old it is, opens a tool to guests
+    except by the level of the tool itself. What a form of the catalog submits is the form's, which guests may fill in.
+    """
+    if subject.level != GUEST or tool.level == GUEST or submitted(tool, bound.arguments):
+        return None
+    return Ruling(Decision.BLOCKED, (reason("NOT_FOR_GUESTS"),))
 
 
 def _over_budget(usage: Usage) -> Ruling | None:

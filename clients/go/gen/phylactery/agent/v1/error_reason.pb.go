@@ -144,6 +144,12 @@ const (
 	// or the service; end one or retry later:
 	// {"reason":"ERROR_REASON_TOO_MANY_CALLS","domain":"agent.phylactery","metadata":{"limit":"500","per":"caller"}}
 	ErrorReason_ERROR_REASON_TOO_MANY_CALLS ErrorReason = 60
+	// NOT_FOUND: the person is not lifted, or no longer:
+	// {"reason":"ERROR_REASON_LIFT_NOT_FOUND","domain":"agent.phylactery","metadata":{"subject":"wa:usr_1"}}
+	ErrorReason_ERROR_REASON_LIFT_NOT_FOUND ErrorReason = 61
+	// RESOURCE_EXHAUSTED: the person has used up their share of today; what is under way goes on:
+	// {"reason":"ERROR_REASON_DAILY_LIMIT","domain":"agent.phylactery","metadata":{"of":"forms"}}
+	ErrorReason_ERROR_REASON_DAILY_LIMIT ErrorReason = 62
 )
 
 // Enum value maps for ErrorReason.
@@ -187,6 +193,8 @@ var (
 		51: "ERROR_REASON_FILE_CHANGED",
 		52: "ERROR_REASON_TOO_MANY_FETCHES",
 		60: "ERROR_REASON_TOO_MANY_CALLS",
+		61: "ERROR_REASON_LIFT_NOT_FOUND",
+		62: "ERROR_REASON_DAILY_LIMIT",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":          0,
@@ -227,6 +235,8 @@ var (
 		"ERROR_REASON_FILE_CHANGED":         51,
 		"ERROR_REASON_TOO_MANY_FETCHES":     52,
 		"ERROR_REASON_TOO_MANY_CALLS":       60,
+		"ERROR_REASON_LIFT_NOT_FOUND":       61,
+		"ERROR_REASON_DAILY_LIMIT":          62,
 	}
 )
 
@@ -261,7 +271,8 @@ var File_phylactery_agent_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_phylactery_agent_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"&phylactery/agent/v1/error_reason.proto\x12\x13phylactery.agent.v1*\xfb\t\n" +
+	"&phylactery/agent/v1/error_reason.proto\x12\x13phylactery.agent.v1*\xba\n" +
+	"\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cERROR_REASON_INVALID_REQUEST\x10\x01\x12 \n" +
@@ -301,7 +312,9 @@ const file_phylactery_agent_v1_error_reason_proto_rawDesc = "" +
 	"\x1bERROR_REASON_FILE_NOT_FOUND\x102\x12\x1d\n" +
 	"\x19ERROR_REASON_FILE_CHANGED\x103\x12!\n" +
 	"\x1dERROR_REASON_TOO_MANY_FETCHES\x104\x12\x1f\n" +
-	"\x1bERROR_REASON_TOO_MANY_CALLS\x10<B\xd5\x01\n" +
+	"\x1bERROR_REASON_TOO_MANY_CALLS\x10<\x12\x1f\n" +
+	"\x1bERROR_REASON_LIFT_NOT_FOUND\x10=\x12\x1c\n" +
+	"\x18ERROR_REASON_DAILY_LIMIT\x10>B\xd5\x01\n" +
 	"\x17com.phylactery.agent.v1B\x10ErrorReasonProtoP\x01Z:phylactery.internal/client/gen/phylactery/agent/v1;agentv1\xa2\x02\x03PAX\xaa\x02\x13Phylactery.Agent.V1\xca\x02\x13Phylactery\\Agent\\V1\xe2\x02\x1fPhylactery\\Agent\\V1\\GPBMetadata\xea\x02\x15Phylactery::Agent::V1b\x06proto3"
 
 var (

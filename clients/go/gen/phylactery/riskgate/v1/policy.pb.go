@@ -1757,7 +1757,9 @@ type CatalogTool struct {
 	// schema_hash is "sha256:" and 64 hex digits over the RFC 8785 form of its JSON Schema.
 	SchemaHash string `protobuf:"bytes,3,opt,name=schema_hash,json=schemaHash,proto3" json:"schema_hash,omitempty"`
 	// risk is its risk level.
-	Risk          RiskLevel `protobuf:"varint,4,opt,name=risk,proto3,enum=phylactery.riskgate.v1.RiskLevel" json:"risk,omitempty"`
+	Risk RiskLevel `protobuf:"varint,4,opt,name=risk,proto3,enum=phylactery.riskgate.v1.RiskLevel" json:"risk,omitempty"`
+	// level is the lowest level of users who may use it, for example "user"; "guest" if people of channels may.
+	Level         string `protobuf:"bytes,5,opt,name=level,proto3" json:"level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1818,6 +1820,13 @@ func (x *CatalogTool) GetRisk() RiskLevel {
 		return x.Risk
 	}
 	return RiskLevel_RISK_LEVEL_UNSPECIFIED
+}
+
+func (x *CatalogTool) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
 }
 
 var File_phylactery_riskgate_v1_policy_proto protoreflect.FileDescriptor
@@ -1943,13 +1952,14 @@ const file_phylactery_riskgate_v1_policy_proto_rawDesc = "" +
 	"\vbundle_hash\x18\x02 \x01(\tR\n" +
 	"bundleHash\x12!\n" +
 	"\fnot_modified\x18\x03 \x01(\bR\vnotModified\x129\n" +
-	"\x05tools\x18\x04 \x03(\v2#.phylactery.riskgate.v1.CatalogToolR\x05tools\"\x93\x01\n" +
+	"\x05tools\x18\x04 \x03(\v2#.phylactery.riskgate.v1.CatalogToolR\x05tools\"\xa9\x01\n" +
 	"\vCatalogTool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1f\n" +
 	"\vschema_hash\x18\x03 \x01(\tR\n" +
 	"schemaHash\x125\n" +
-	"\x04risk\x18\x04 \x01(\x0e2!.phylactery.riskgate.v1.RiskLevelR\x04risk*\x81\x01\n" +
+	"\x04risk\x18\x04 \x01(\x0e2!.phylactery.riskgate.v1.RiskLevelR\x04risk\x12\x14\n" +
+	"\x05level\x18\x05 \x01(\tR\x05level*\x81\x01\n" +
 	"\fBundleSource\x12\x1d\n" +
 	"\x19BUNDLE_SOURCE_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14BUNDLE_SOURCE_FOLDER\x10\x01\x12\x1c\n" +
