@@ -30,6 +30,7 @@ class Whole:
 @pytest.fixture
 async def whole(tmp_path: Path) -> AsyncIterator[Whole]:
     async with open_system(tmp_path, asks=True) as system, open_gateway(tmp_path, system.target("agent")) as desk:
+        await desk.lift(system.target("agent"))
         yield Whole(system, desk)
 
 
@@ -125,6 +126,8 @@ async def test_with_two_questions_a_bare_command_answers_neither(whole: Whole) -
 @pytest.mark.slow
 async def test_a_button_of_another_conversation_answers_nothing_not_even_ones_own_question(whole: Whole) -> None:
     ana, bob = whole.desk.phone("ES.1", "341"), whole.desk.phone("ES.2", "342")
+    for one in (ana, bob):
+        await whole.desk.lift(whole.system.target("agent"), ("whatsapp", one.bsuid))
     await ana.say('write "x" to a.txt')
     asked = (await whole.desk.until(lambda: ana.inbox, "a question"))[0]
     await bob.say('write "x" to b.txt')
@@ -139,6 +142,8 @@ async def test_a_button_of_another_conversation_answers_nothing_not_even_ones_ow
 @pytest.mark.slow
 async def test_two_people_never_see_each_other(whole: Whole) -> None:
     ana, bob = whole.desk.phone("ES.1", "341"), whole.desk.phone("ES.2", "342")
+    for one in (ana, bob):
+        await whole.desk.lift(whole.system.target("agent"), ("whatsapp", one.bsuid))
     await ana.say("remember that my dog is called Rex")
     asked = await whole.desk.until(lambda: ana.inbox, "a reply")
     await bob.say("what do you remember about me?")
@@ -150,6 +155,7 @@ async def test_two_people_never_see_each_other(whole: Whole) -> None:
 @pytest.mark.slow
 async def test_messages_wait_while_the_agent_is_away_and_are_answered_in_order(tmp_path: Path) -> None:
     async with open_system(tmp_path) as system, open_gateway(tmp_path, system.target("agent")) as desk:
+        await desk.lift(system.target("agent"))
         phone = desk.phone()
         await phone.say("hola")
         await desk.until(lambda: phone.inbox, "a reply")
@@ -167,6 +173,7 @@ async def test_messages_wait_while_the_agent_is_away_and_are_answered_in_order(t
 @pytest.mark.slow
 async def test_a_reminder_reaches_the_phone(tmp_path: Path) -> None:
     async with open_system(tmp_path) as system, open_gateway(tmp_path, system.target("agent")) as desk:
+        await desk.lift(system.target("agent"))
         phone = desk.phone()
         await phone.say("recuérdame en 10 minutos llamar a mamá")
         await desk.until(lambda: phone.inbox, "a reply")

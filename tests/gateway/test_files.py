@@ -39,6 +39,7 @@ class Sending:
 @pytest.fixture
 async def sending(tmp_path: Path) -> AsyncIterator[Sending]:
     async with open_system(tmp_path, asks=True) as system, open_gateway(tmp_path, system.target("agent")) as desk:
+        await desk.lift(system.target("agent"))
         yield Sending(system, desk)
 
 

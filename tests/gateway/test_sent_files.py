@@ -43,6 +43,7 @@ async def sending(tmp_path: Path) -> AsyncIterator[Sending]:
         open_system(tmp_path, sandbox_shared=[box]) as system,
         open_gateway(tmp_path, system.target("agent")) as desk,
     ):
+        await desk.lift(system.target("agent"))
         yield Sending(system, desk, box.path)
 
 
@@ -176,6 +177,7 @@ async def test_a_file_that_changed_before_it_was_fetched_is_not_sent(tmp_path: P
         open_system(tmp_path, sandbox_shared=[box]) as system,
         open_gateway(tmp_path, system.target("agent")) as desk,
     ):
+        await desk.lift(system.target("agent"))
         path = box.path / "a.txt"
         path.write_text("as permitted")
         phone = desk.phone()

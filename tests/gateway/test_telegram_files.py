@@ -113,6 +113,7 @@ def test_types_are_named_as_everywhere_and_known_by_their_beginning() -> None:
 @pytest.mark.slow
 async def test_a_document_of_a_person_is_read_by_the_agent(tmp_path: Path) -> None:
     async with open_system(tmp_path) as system, open_gateway(tmp_path, system.target("agent")) as desk:
+        await desk.lift(system.target("agent"))
         bot, data = desk.bot, pdf("Total: 42 euros")
         bot.files["f1"] = ({"file_id": "f1", "file_path": "documents/file_1.pdf", "file_size": len(data)}, data)
         document = {"file_id": "f1", "file_name": "f.pdf", "mime_type": PDF, "file_size": len(data)}

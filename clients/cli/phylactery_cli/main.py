@@ -17,6 +17,7 @@ from rich.console import Console
 from phylactery_cli.commands import approvals as approvals_command
 from phylactery_cli.commands import erase as erase_command
 from phylactery_cli.commands import forms as forms_command
+from phylactery_cli.commands import gateway as gateway_command
 from phylactery_cli.commands import graphs as graphs_command
 from phylactery_cli.commands import handoff as handoff_command
 from phylactery_cli.commands import memory as memory_command
@@ -44,6 +45,7 @@ def _unusable(message: str) -> typer.Exit:
 
 app.add_typer(approvals_command.app, name="approvals")
 app.add_typer(forms_command.app, name="forms")
+app.add_typer(gateway_command.app, name="gateway")
 app.add_typer(graphs_command.app, name="graphs")
 app.add_typer(handoff_command.app, name="handoff")
 app.add_typer(memory_command.app, name="memory")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import AsyncGenerator, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 import grpc
@@ -15,6 +15,8 @@ from phylactery.agent.v1 import (
     event_pb2,
     graph_pb2,
     graph_pb2_grpc,
+    guest_pb2,
+    guest_pb2_grpc,
     privacy_pb2,
     privacy_pb2_grpc,
     run_pb2,
@@ -34,6 +36,7 @@ from phylactery_client.results import (
     Event,
     FetchedFile,
     Graph,
+    Lift,
     PendingApproval,
     Thread,
     ThreadPage,
@@ -58,6 +61,7 @@ class PhylacteryClient(ServiceClient):
         self._runs = run_pb2_grpc.RunServiceStub(self._channel)
         self._tools = tool_pb2_grpc.ToolServiceStub(self._channel)
         self._graphs = graph_pb2_grpc.GraphServiceStub(self._channel)
+        self._guests = guest_pb2_grpc.GuestServiceStub(self._channel)
         self._privacy = privacy_pb2_grpc.PrivacyServiceStub(self._channel)
 
     async def send_message(
@@ -329,6 +333,22 @@ class PhylacteryClient(ServiceClient):
         return decode(
             DrawnGraph, await self._call(self._graphs.GetGraph, graph_pb2.GetGraphRequest(name=name), timeout)
         )
+
+    async def lift(self, subject: str, *, until: datetime | None = None, timeout: float | None = None) -> Lift:
+        """Let a person of a channel do what any user may, until a time if one is given. Needs the role operator."""
+        request = guest_pb2.LiftRequest(subject=subject)
+        if until is not None:
+            request.end_time.FromDatetime(until.astimezone(UTC))
+        return decode(Lift, (await self._call(self._guests.Lift, request, timeout)).lift)
+
+    async def end_lift(self, subject: str = "", *, timeout: float | None = None) -> None:
+        """End the lift of a person; an empty subject is the caller, or whom a delegate acts for."""
+        await self._call(self._guests.EndLift, guest_pb2.EndLiftRequest(subject=subject), timeout)
+
+    async def list_lifts(self, *, timeout: float | None = None) -> tuple[Lift, ...]:
+        """Return the lifts in force, newest first. Needs the role operator."""
+        answered = await self._call(self._guests.ListLifts, guest_pb2.ListLiftsRequest(), timeout)
+        return tuple(decode(Lift, lift) for lift in answered.lifts)
 
     async def erase_user(
         self, *, subject: str = "", request_id: str = "", timeout: float | None = None

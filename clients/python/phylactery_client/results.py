@@ -149,6 +149,16 @@ class FetchedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Lift:
+    """A person of a channel whom an operator lifted; ``end_time`` is None if the lift has no end."""
+
+    subject: str
+    lift_time: datetime
+    lifted_by: str
+    end_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class Graph:
     """A graph that serves threads. A suspended run only continues in the graph version it was suspended in."""
 

@@ -19,6 +19,8 @@ from phylactery.agent.v1 import (
     form_pb2_grpc,
     graph_pb2,
     graph_pb2_grpc,
+    guest_pb2,
+    guest_pb2_grpc,
     privacy_pb2,
     privacy_pb2_grpc,
     run_pb2,
@@ -42,6 +44,7 @@ from phylactery_agent.api.escalations import EscalationEdge, EscalationServicer
 from phylactery_agent.api.files import FileEdge
 from phylactery_agent.api.forms import FormEdge, FormServicer
 from phylactery_agent.api.graphs import GraphEdge, GraphServicer
+from phylactery_agent.api.guests import GuestEdge, GuestServicer
 from phylactery_agent.api.mapping import BudgetLimits
 from phylactery_agent.api.privacy import PrivacyServicer
 from phylactery_agent.api.runs import RunEdge, RunServicer
@@ -73,6 +76,7 @@ from phylactery_agent.runtime.effects.sent_files import SentFileStore
 from phylactery_agent.runtime.forms.catalog import FormCatalog, FormIntake
 from phylactery_agent.runtime.forms.serving import FormServing
 from phylactery_agent.runtime.forms.sessions import FormSessions
+from phylactery_agent.runtime.guests.lifts import Lifts
 from phylactery_agent.runtime.handoff.expiry import HandoffExpiry
 from phylactery_agent.runtime.handoff.lists import EscalationLists
 from phylactery_agent.runtime.handoff.store import EscalationStore
@@ -358,6 +362,12 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
                 "EscalationService",
                 escalation_pb2_grpc.add_EscalationServiceServicer_to_server,
                 EscalationServicer(escalation_edge),
+            ),
+            registration(
+                guest_pb2.DESCRIPTOR,
+                "GuestService",
+                guest_pb2_grpc.add_GuestServiceServicer_to_server,
+                GuestServicer(GuestEdge(Lifts(database, clock), clock)),
             ),
             registration(
                 tool_pb2.DESCRIPTOR,

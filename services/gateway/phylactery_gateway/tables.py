@@ -25,6 +25,8 @@ users = sa.Table(
     sa.Column("channel", _NAME, nullable=False),
     sa.Column("create_us", sa.BigInteger, nullable=False),
     sa.Column("merged_into", _ID, nullable=False, server_default=""),
+    sa.Column("renamed", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("renamed_told", sa.BigInteger, nullable=False, server_default="0"),
 )
 identities = sa.Table(
     "identities",

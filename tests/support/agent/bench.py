@@ -93,7 +93,7 @@ class StandInServices:
     def inspector(self, _owner: Owner) -> Any:
         return LocalInspector()
 
-    def gate(self, _owner: Owner) -> Any:
+    def gate(self, _owner: Owner, _level: Any = None) -> Any:
         return self
 
     def outputs(self, _owner: Owner) -> Any:

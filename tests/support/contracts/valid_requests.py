@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from google.protobuf.message import Message
-from phylactery.agent.v1 import chat_pb2, escalation_pb2, form_pb2, graph_pb2, run_pb2, tool_pb2
+from google.protobuf.timestamp_pb2 import Timestamp
+from phylactery.agent.v1 import chat_pb2, escalation_pb2, form_pb2, graph_pb2, guest_pb2, run_pb2, tool_pb2
 from phylactery.agent.v1 import privacy_pb2 as agent_privacy_pb2
 from phylactery.memory.v1 import memory_pb2, output_pb2, privacy_pb2, profile_pb2, user_memory_pb2
 from phylactery.riskgate.v1 import (
@@ -108,6 +109,9 @@ def valid_requests() -> dict[str, list[Message]]:
         "EscalationService/OpenEscalation": [
             escalation_pb2.OpenEscalationRequest(request_id="request-1", thread_id="t9", reason="help")
         ],
+        "GuestService/Lift": [guest_pb2.LiftRequest(subject="wa:usr_none", end_time=Timestamp(seconds=4_000_000_000))],
+        "GuestService/EndLift": [guest_pb2.EndLiftRequest(subject="wa:usr_none")],
+        "GuestService/ListLifts": [guest_pb2.ListLiftsRequest()],
         "ToolService/ListTools": [tool_pb2.ListToolsRequest(enabled_only=True, source="builtin")],
         "GraphService/ListGraphs": [graph_pb2.ListGraphsRequest()],
         "GraphService/GetGraph": [graph_pb2.GetGraphRequest(name="secured")],

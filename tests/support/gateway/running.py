@@ -13,6 +13,8 @@ from typing import Any
 
 import sqlalchemy as sa
 from phylactery_chassis.util.clock import Clock
+from phylactery_client import PhylacteryClient
+from phylactery_gateway import lifting
 from phylactery_gateway.app import Gateway, build
 from phylactery_gateway.loopback.bot_api import BotServer
 from phylactery_gateway.loopback.graph_api import GraphServer, Phone
@@ -47,6 +49,20 @@ class Desk:
 
     def phone(self, bsuid: str = "ES.100", phone: str = "34600000001") -> Phone:
         return Phone(self.graph, bsuid, phone)
+
+    async def lift(self, agent_target: str, *people: tuple[str, str]) -> None:
+        """Let people do what any user may, as an operator does: channel and id of each, those of the tests if none.
+
+        They need not have written yet.
+        """
+        async with PhylacteryClient(agent_target) as agent:
+            for channel, value in people or (("whatsapp", "ES.100"), ("telegram", "1001")):
+                await lifting.lift(self.gateway.database, agent, channel, value)
+
+    async def revoke(self, agent_target: str, channel: str = "whatsapp", value: str = "ES.100") -> None:
+        """Make somebody a guest again, as an operator does."""
+        async with PhylacteryClient(agent_target) as agent:
+            await lifting.revoke(self.gateway.database, agent, channel, value)
 
     async def rows(self, query: str, **values: Any) -> list[Any]:
         """Return the rows of a query."""

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from phylactery_gateway.loopback.graph_api import GraphServer, Phone, Sent
@@ -44,6 +45,7 @@ class PhoneStage:
     port: int = 0
     shown: int = 0
     typed: list[str] = field(default_factory=list)
+    environment: dict[str, str] = field(default_factory=dict)
 
     async def start_gateway(self) -> None:
         """Start the gateway, on the port it had before."""
@@ -68,6 +70,7 @@ class PhoneStage:
             path.touch(mode=0o600)
             path.write_text(content, encoding="utf-8")
             environment[f"GATEWAY_WHATSAPP_{name}_FILE"] = str(path)
+        self.environment = environment
         with log.open("ab") as out:
             self.gateway = await asyncio.to_thread(
                 subprocess.Popen,
@@ -82,6 +85,13 @@ class PhoneStage:
         expect(not self._ended(), f"the gateway starts; its log is {log}")
         self.port = int(json.loads(ready.read_text(encoding="utf-8"))["port"])
         self.graph.webhook = f"http://127.0.0.1:{self.port}/webhooks/whatsapp"
+
+    async def lift(self) -> None:
+        """Let the phone's owner do what any user may, as an operator does: people of a channel are guests."""
+        command = [sys.executable, "-m", "phylactery_gateway", "lift", "whatsapp", self.phone.phone]
+        run = partial(subprocess.run, command, env=self.environment, capture_output=True, check=False)
+        lifted = await asyncio.to_thread(run)
+        expect(lifted.returncode == 0, "an operator lifts the phone's owner")
 
     def kill_gateway(self) -> None:
         """Kill the gateway, as a power cut would."""
@@ -225,6 +235,7 @@ async def _play(folder: Path, stack: Stack, console: Console) -> int:
     stage = PhoneStage(folder, stack, console, graph, Phone(graph, "ES.100", "34600000001"))
     try:
         await stage.start_gateway()
+        await stage.lift()
         for number, step in enumerate(STEPS, 1):
             title = (step.__doc__ or "").strip()
             console.print(Text.assemble((f"\n({number}/{len(STEPS)}) ", "bold yellow"), (title, "bold")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Generator, Sequence
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from phylactery.agent.v1 import (
@@ -13,6 +14,8 @@ from phylactery.agent.v1 import (
     event_pb2,
     graph_pb2,
     graph_pb2_grpc,
+    guest_pb2,
+    guest_pb2_grpc,
     privacy_pb2,
     privacy_pb2_grpc,
     run_pb2,
@@ -32,6 +35,7 @@ from phylactery_client.results import (
     Event,
     FetchedFile,
     Graph,
+    Lift,
     PendingApproval,
     Thread,
     ThreadPage,
@@ -53,6 +57,7 @@ class PhylacteryClient(ServiceClient):
         self._runs = run_pb2_grpc.RunServiceStub(self._channel)
         self._tools = tool_pb2_grpc.ToolServiceStub(self._channel)
         self._graphs = graph_pb2_grpc.GraphServiceStub(self._channel)
+        self._guests = guest_pb2_grpc.GuestServiceStub(self._channel)
         self._privacy = privacy_pb2_grpc.PrivacyServiceStub(self._channel)
 
     def send_message(
@@ -318,6 +323,22 @@ class PhylacteryClient(ServiceClient):
     def get_graph(self, name: str = "", *, timeout: float | None = None) -> DrawnGraph:
         """Return a graph as a list of nodes and as Mermaid text; an empty name is the default."""
         return decode(DrawnGraph, self._call(self._graphs.GetGraph, graph_pb2.GetGraphRequest(name=name), timeout))
+
+    def lift(self, subject: str, *, until: datetime | None = None, timeout: float | None = None) -> Lift:
+        """Let a person of a channel do what any user may, until a time if one is given. Needs the role operator."""
+        request = guest_pb2.LiftRequest(subject=subject)
+        if until is not None:
+            request.end_time.FromDatetime(until.astimezone(UTC))
+        return decode(Lift, (self._call(self._guests.Lift, request, timeout)).lift)
+
+    def end_lift(self, subject: str = "", *, timeout: float | None = None) -> None:
+        """End the lift of a person; an empty subject is the caller, or whom a delegate acts for."""
+        self._call(self._guests.EndLift, guest_pb2.EndLiftRequest(subject=subject), timeout)
+
+    def list_lifts(self, *, timeout: float | None = None) -> tuple[Lift, ...]:
+        """Return the lifts in force, newest first. Needs the role operator."""
+        answered = self._call(self._guests.ListLifts, guest_pb2.ListLiftsRequest(), timeout)
+        return tuple(decode(Lift, lift) for lift in answered.lifts)
 
     def erase_user(self, *, subject: str = "", request_id: str = "", timeout: float | None = None) -> AgentErasure:
         """Erase the caller at the agent, or a user named by an operator; return the proof."""

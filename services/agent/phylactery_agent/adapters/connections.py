@@ -7,7 +7,7 @@ from grpc import aio
 from phylactery_agent.adapters.memory import MemoriesAdapter, MemoryConnection, OutputsAdapter, TranscriptAdapter
 from phylactery_agent.adapters.riskgate import CatalogAdapter, InspectionAdapter, RiskGateAdapter, RiskGateConnection
 from phylactery_agent.ports import Inspector, Outputs
-from phylactery_agent.ports.services import Approvals, TaskGate, Transcript, UserMemory
+from phylactery_agent.ports.services import Approvals, Level, TaskGate, Transcript, UserMemory
 from phylactery_agent.runtime.storage.records import Owner
 
 
@@ -19,9 +19,9 @@ class GrpcServices:
         self.catalog = CatalogAdapter(riskgate)
         self._riskgate, self._memory = RiskGateConnection(riskgate), MemoryConnection(memory)
 
-    def gate(self, owner: Owner) -> TaskGate:
+    def gate(self, owner: Owner, level: Level | None = None) -> TaskGate:
         """Return RiskGate on behalf of the user."""
-        return RiskGateAdapter(self._riskgate, owner)
+        return RiskGateAdapter(self._riskgate, owner, level)
 
     def approvals(self, owner: Owner) -> Approvals:
         """Return the user's approvals at RiskGate."""

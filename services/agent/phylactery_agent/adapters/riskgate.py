@@ -47,6 +47,7 @@ from phylactery_agent.ports import (
     ProposedCall,
     Redeemed,
 )
+from phylactery_agent.ports.services import Level
 from phylactery_agent.runtime.storage.records import Owner
 
 _MODES: Final = {
@@ -148,9 +149,11 @@ class RiskGateAdapter:
     Evaluate may also refuse: CALL_CONFLICT, TOO_MANY_PENDING, INVALID_REQUEST.
     """
 
-    def __init__(self, connection: RiskGateConnection, owner: Owner) -> None:
-        self._connection = connection
-        self._metadata = aio.Metadata(*call_metadata(Principal(owner.user_id, owner.tenant, frozenset())))
+    def __init__(self, connection: RiskGateConnection, owner: Owner, level: Level | None = None) -> None:
+        """``level`` returns the user's level for a decision; without it RiskGate goes by the subject alone."""
+        self._connection, self._level = connection, level
+        self._principal = Principal(owner.user_id, owner.tenant, frozenset())
+        self._metadata = aio.Metadata(*call_metadata(self._principal))
 
     async def begin_task(
         self,
@@ -212,7 +215,7 @@ class RiskGateAdapter:
             pathway=types_pb2.Pathway.Value(f"PATHWAY_{where.pathway.upper()}"),
             task_id=task_id,
         )
-        answer = await self._answer(self._connection.decisions.Evaluate, request)
+        answer = await self._decided(self._connection.decisions.Evaluate, request)
         decision = _DECISIONS.get(answer.decision)
         if decision is None:
             raise GateUnavailableError("RiskGate answered a decision this agent does not know")
@@ -236,7 +239,7 @@ class RiskGateAdapter:
             thread_id=where.thread_id,
             run_id=where.run_id,
         )
-        answer = await self._answer(self._connection.decisions.Redeem, request)
+        answer = await self._decided(self._connection.decisions.Redeem, request)
         return Redeemed(answer.receipt, _bound(answer.bound_call), answer.repeated_redeem)
 
     async def report_outcome(self, report: ExecutionReport) -> None:
@@ -318,6 +321,11 @@ class RiskGateAdapter:
                 raise
             _log.info("an approval was closed before it was withdrawn", approval_id=approval.id, reason=error.reason)
 
+    async def _decided(self, method: Any, request: Any) -> Any:
+        """Send what RiskGate decides by the user's level, which an operator may have changed since the last call."""
+        level = "" if self._level is None else await self._level()
+        return await answered(method(request, metadata=aio.Metadata(*call_metadata(self._principal, level))))
+
     async def _answer(self, method: Any, request: Any) -> Any:
         return await answered(method(request, metadata=self._metadata))
 
@@ -377,7 +385,7 @@ class CatalogAdapter:
         answer = await self._asked(policy_pb2.ListCatalogToolsRequest(known_hash=known_hash))
         if answer.not_modified:
             return None
-        tools = {tool.name: CatalogEntry(tool.version, tool.schema_hash) for tool in answer.tools}
+        tools = {tool.name: CatalogEntry(tool.version, tool.schema_hash, tool.level) for tool in answer.tools}
         return CatalogView(answer.bundle_revision, answer.bundle_hash, tools)
 
     async def _asked(self, request: policy_pb2.ListCatalogToolsRequest) -> policy_pb2.ListCatalogToolsResponse:

@@ -43,6 +43,7 @@ topic_mail = mail
 topic_web = web
 topic_more = more
 unknown = I didn't get “{ $clause }”; “help” shows what I can do.
+guest_cannot = I cannot do that for you here. I can set reminders, remember things for you, fill in a form with you, or ask a person of our team to join.
 tool_off = I can't { $tool } here. (For the operator: { $why }.)
 off_NOT_CONFIGURED = set { $setting }
 off_NOT_PINNED = nobody has accepted this tool yet; see “phylactery tools list”
@@ -229,6 +230,7 @@ model_away = The model is not reachable right now, so I can only do simple thing
 model_refuses = The model refuses my requests, which only the operator of this service can fix; until then I can only do simple things: files, reminders, mail.
 model_still_away = Without the model, which is still not reachable, I don't understand that. “help” shows what I can do.
 model_too_long = This conversation is longer than the model can take, so I answer without it; in a new conversation it works again.
+model_spent_today = I have used the model as much for you as I may today; until tomorrow I can only do simple things.
 model_spent = I have used the model as much as I may for one request; I'll go on without it.
 model_not_inspected = I could not check what I was about to show the model, so I'll go on without it.
 model_unusable = The model gave no answer I can use; I'll go on without it.
@@ -477,3 +479,10 @@ human_left = [The conversation with { $name }, a person of our team, has ended.]
 
 others_words = That was written by somebody else, so I do nothing of it on my own. Tell me in your own words what you would like me to do.
 passed_on = [passed on, written by somebody else] { $text }
+
+## A share of the day that is used up
+
+share_turns = You have written to me a lot today, so I will answer again tomorrow. You can still answer my questions, stop what is under way, or ask for a person of our team.
+share_answers = You have written to me a lot today, so I will go on with this tomorrow. You can still answer yes or no, stop it, or ask for a person of our team.
+share_forms = You have begun as many forms today as I can take; you can begin the next one tomorrow. One that is open goes on.
+share_escalations = You have asked for a person several times today, and our team knows. I cannot call them again until tomorrow.

@@ -41,6 +41,7 @@ topic_mail = correo
 topic_web = web
 topic_more = otras
 unknown = No he entendido «{ $clause }»; «ayuda» muestra lo que puedo hacer.
+guest_cannot = Eso no puedo hacerlo aquí para ti. Puedo poner recordatorios, recordar cosas, rellenar un formulario contigo o pedir que venga una persona del equipo.
 tool_off = Aquí no puedo { $tool }. (Para quien administra el servicio: { $why }.)
 off_NOT_CONFIGURED = define { $setting }
 off_NOT_PINNED = nadie ha aceptado todavía esta herramienta; mira «phylactery tools list»
@@ -227,6 +228,7 @@ model_away = Ahora mismo no me responde el modelo, así que solo puedo hacer cos
 model_refuses = El modelo rechaza mis consultas, y eso solo lo puede arreglar quien administra este servicio; mientras tanto solo puedo hacer cosas sencillas: archivos, recordatorios y correo.
 model_still_away = Sin el modelo, que sigue sin responder, no entiendo eso. «ayuda» muestra lo que puedo hacer.
 model_too_long = Esta conversación es más larga de lo que admite el modelo, así que te contesto sin él; en una conversación nueva vuelve a funcionar.
+model_spent_today = Hoy ya he usado el modelo contigo todo lo que puedo; hasta mañana solo puedo hacer cosas sencillas.
 model_spent = Ya he usado el modelo todo lo que puedo para una petición; sigo sin él.
 model_not_inspected = No he podido comprobar lo que iba a enseñarle al modelo, así que sigo sin él.
 model_unusable = El modelo no ha dado una respuesta útil; sigo sin él.
@@ -475,3 +477,10 @@ human_left = [La conversación con { $name }, una persona de nuestro equipo, ha 
 
 others_words = Eso lo ha escrito otra persona, así que no hago nada de ello por mi cuenta. Dime con tus palabras qué quieres que haga.
 passed_on = [reenviado, escrito por otra persona] { $text }
+
+## Una parte del día que se ha agotado
+
+share_turns = Hoy me has escrito mucho, así que volveré a contestarte mañana. Aún puedes responder a mis preguntas, parar lo que esté en marcha o pedir una persona del equipo.
+share_answers = Hoy me has escrito mucho, así que seguiremos con esto mañana. Aún puedes responder sí o no, pararlo o pedir una persona del equipo.
+share_forms = Hoy has empezado todos los formularios que puedo admitir; mañana puedes empezar el siguiente. El que esté abierto continúa.
+share_escalations = Hoy has pedido varias veces una persona y nuestro equipo lo sabe. No puedo volver a avisar hasta mañana.

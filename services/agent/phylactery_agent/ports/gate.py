@@ -179,10 +179,11 @@ class Gate(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """One tool of the catalog: its version, as in receipts, and the hash of its schema."""
+    """One tool of the catalog: its version, as in receipts, the hash of its schema, and the level it asks for."""
 
     version: str
     schema_hash: str
+    level: str = ""
 
 
 @dataclass(frozen=True, slots=True)

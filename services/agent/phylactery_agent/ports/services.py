@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from phylactery_understanding.interpretation.model import Interpretation
 
@@ -148,11 +148,15 @@ class Approvals(Protocol):
         ...
 
 
+Level: TypeAlias = Callable[[], Awaitable[str]]
+"""Returns the user's level now."""
+
+
 class Services(Protocol):
     """Factory of the handles."""
 
-    def gate(self, owner: Owner) -> TaskGate:
-        """Return RiskGate on behalf of the user."""
+    def gate(self, owner: Owner, level: Level | None = None) -> TaskGate:
+        """Return RiskGate on behalf of the user; ``level`` is read at each Evaluate and Redeem, and told with it."""
         ...
 
     def approvals(self, owner: Owner) -> Approvals:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping
 
+from phylactery_chassis.auth.levels import GUEST
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import Clock
 
@@ -81,6 +82,7 @@ class CatalogCheck:
 
     def _apply(self) -> None:
         """Switch tools off and on; also for an unchanged catalog, since tools may have been added."""
+        self._tools.guest_tools = frozenset(name for name, entry in self._entries.items() if entry.level == GUEST)
         for name, spec in self._tools.items():
             verdict = self._verdict(spec)
             if verdict is None:

@@ -6,6 +6,7 @@ setting, or an MCP server. A tool is offered while there are no objections.
 
 from __future__ import annotations
 
+import copy
 import importlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, get_args
@@ -14,10 +15,18 @@ from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.specs import BUILTIN_SPECS
 
 DisabledReason = Literal[
-    "NOT_CONFIGURED", "NOT_PINNED", "DESCRIPTION_CHANGED", "SCHEMA_DIFFERS", "NOT_IN_CATALOG", "SERVER_UNAVAILABLE"
+    "NOT_FOR_GUESTS",
+    "NOT_CONFIGURED",
+    "NOT_PINNED",
+    "DESCRIPTION_CHANGED",
+    "SCHEMA_DIFFERS",
+    "NOT_IN_CATALOG",
+    "SERVER_UNAVAILABLE",
 ]
 """Why a tool is switched off; if several reasons apply, the first of these is reported."""
 
+NOT_FOR_GUESTS: Final = "NOT_FOR_GUESTS"
+"""The objection to every tool of other levels, in what a guest is offered."""
 BUILTIN: Final = "builtin"
 TOOL_DISABLED: Final = "TOOL_DISABLED"
 """The code of a call refused because its tool is switched off."""
@@ -45,6 +54,8 @@ class ToolRegistry(Mapping[str, ToolSpec]):
         self._sources: dict[str, str] = {}
         self._objections: dict[str, dict[str, DisabledReason]] = {}
         """Objections by tool and objector."""
+        self.guest_tools: frozenset[str] = frozenset()
+        """The tools of level guest in RiskGate's catalog; none until it was read."""
         for spec in BUILTIN_SPECS:
             self.register(spec)
         for name in self.plugins:
@@ -95,6 +106,20 @@ class ToolRegistry(Mapping[str, ToolSpec]):
             if not self._objections.get(spec.name) and (not allowed or spec.name in allowed)
         ]
 
+    def for_guests(self) -> ToolRegistry:
+        """Return the registry as a guest finds it: what is not for guests is switched off. RiskGate decides anyway.
+
+        It shares everything with this one, for the length of a turn.
+        """
+        view = copy.copy(self)
+        view._objections = {  # noqa: SLF001 - one of us
+            name: self._objections.setdefault(name, {})
+            if name in self.guest_tools
+            else {**self._objections.get(name, {}), "guest": NOT_FOR_GUESTS}
+            for name in self
+        }
+        return view
+
     def disabled(self) -> Sequence[ToolSpec]:
         """Return the tools that are switched off."""
         return [spec for spec in tuple(self._specs.values()) if self._objections.get(spec.name)]
@@ -115,7 +140,9 @@ class ToolRegistry(Mapping[str, ToolSpec]):
     def refused_reason(self, name: str) -> DisabledReason | None:
         """Return why a call of a tool is refused, or None if it is not.
 
-        An unavailable server is not such a reason: it may return soon, and the call waits that long.
+        An unavailable server is not such a reason: it may return soon, and the call waits that long. Nor is a guest: a
+        form may submit by a tool that guests cannot ask for, and RiskGate knows which.
         """
-        reason = self.disabled_reason(name)
+        said = set(self._objections.get(name, {}).values()) - {NOT_FOR_GUESTS}
+        reason = next((reason for reason in get_args(DisabledReason) if reason in said), None)
         return None if reason == "SERVER_UNAVAILABLE" else reason

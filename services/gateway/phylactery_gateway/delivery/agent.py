@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Final
@@ -14,6 +15,7 @@ from phylactery_client.errors import (
     FailedPreconditionError,
     NotFoundError,
     PhylacteryError,
+    UnimplementedError,
 )
 from phylactery_client.results import Event, PendingApproval, Thread
 
@@ -75,6 +77,13 @@ class Agent:
                     return
         except AlreadyExistsError:
             return  # it has this turn, with a code that is not ours to remember
+
+    async def end_lift(self, conversation: Conversation) -> None:
+        """End the lift of the person, whose identity changed since an operator lifted it. Raise PhylacteryError."""
+        with contextlib.suppress(
+            NotFoundError, UnimplementedError
+        ):  # nobody lifted them, or an agent that lifts nobody
+            await self.of(conversation).end_lift(timeout=_CALL_SECONDS)
 
     async def _answer(self, client: PhylacteryClient, conversation: Conversation, turn: Turn) -> str:
         """Return the text that answers exactly one approval, '' if an earlier try has answered it.

@@ -124,6 +124,9 @@ class TurnWorker:
             try:
                 await self._turns.tried(turn)
                 reach("gateway.tried")
+                if change := await self._turns.untold(conversation):
+                    await self._agent.end_lift(conversation)
+                    await self._turns.note_told(conversation, change)
                 attached, missing = await self._files(conversation, turn)
                 notice = say(missing, conversation.language) if missing else ""
                 if turn.media and not (turn.text or turn.passed_on or attached):

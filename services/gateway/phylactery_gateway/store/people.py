@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
+from phylactery_chassis.auth.levels import CHANNEL_SUBJECTS
 from phylactery_chassis.util.ids import new_id
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
 from phylactery_gateway.channels.messages import REASSIGNED, Identity, Sender
 from phylactery_gateway.tables import NEVER_US, conversations, identities, users
-
-_SUBJECTS: Final[Mapping[str, str]] = {"whatsapp": "wa", "telegram": "tg"}
 
 
 def user_of(connection: Connection, channel: str, sender: Sender, now_us: int) -> str:
@@ -25,14 +24,16 @@ def user_of(connection: Connection, channel: str, sender: Sender, now_us: int) -
     held = _held(connection, channel, strongest)
     if held is not None and not held.current:
         return str(held.user_id)  # a late message: the phone number it names may be somebody else's by now
-    user_id = held.user_id if held is not None else None
+    user_id, changed = (held.user_id, False) if held is not None else (None, True)
     if user_id is None:
         user_id = _by_weaker(connection, channel, sender.identities) or new_id("usr")
         user_id = _claim(connection, channel, strongest, user_id)
         new = insert(users).values(user_id=user_id, channel=channel, create_us=now_us)
         connection.execute(new.on_conflict_do_nothing())
     for identity in weaker:
-        _take(connection, channel, identity, user_id)
+        changed |= _take(connection, channel, identity, user_id)
+    if changed:
+        _note_renamed(connection, user_id)
     return user_id
 
 
@@ -56,6 +57,7 @@ def rename(
         if other is not None and other.user_id != user_id and identity.kind not in REASSIGNED:
             _merge(connection, other.user_id, user_id)
         _take(connection, channel, identity, user_id)
+    _note_renamed(connection, user_id)
     return str(user_id)
 
 
@@ -135,11 +137,11 @@ def _claim(connection: Connection, channel: str, identity: Identity, user_id: st
     return str(found.user_id)
 
 
-def _take(connection: Connection, channel: str, identity: Identity, user_id: str) -> None:
-    """Give an identity to a person, whoever had it."""
+def _take(connection: Connection, channel: str, identity: Identity, user_id: str) -> bool:
+    """Give an identity to a person, whoever had it; return False if they have it already."""
     held = _held(connection, channel, identity)
     if held is not None and held.user_id == user_id and held.current:
-        return
+        return False
     _retire(connection, user_id, identity.kind)
     made = insert(identities).values(
         channel=channel, kind=identity.kind, value=identity.value, user_id=user_id, current=True
@@ -150,6 +152,18 @@ def _take(connection: Connection, channel: str, identity: Identity, user_id: str
             set_={"user_id": user_id, "current": True},
         )
     )
+    return True
+
+
+def _note_renamed(connection: Connection, user_id: str) -> None:
+    """Note that a person who wrote before has another identity: who has it now is the channel's word alone.
+
+    A network gives numbers to others, so an operator's lift was for the identity of then. The agent is told before it
+    gets the next message (see ``TurnWorker``).
+    """
+    wrote = sa.select(conversations.c.user_id).where(conversations.c.user_id == user_id)
+    renamed = sa.update(users).where(users.c.user_id == user_id, wrote.exists())
+    connection.execute(renamed.values(renamed=users.c.renamed + 1))
 
 
 def _retire(connection: Connection, user_id: str, kind: str) -> None:
@@ -176,4 +190,4 @@ def _merge(connection: Connection, user_id: str, into: str) -> None:
 
 def subject_of(channel: str, user_id: str) -> str:
     """Return the name under which the agent knows a person of a channel."""
-    return f"{_SUBJECTS.get(channel, channel)}:{user_id}"
+    return f"{CHANNEL_SUBJECTS[channel]}{user_id}"

@@ -20,8 +20,8 @@ from sqlalchemy.engine import Connection
 
 from phylactery_gateway.channels.messages import FETCHED, Kind, Media, Outgoing, option_of
 from phylactery_gateway.channels.port import SECOND_US, Address
+from phylactery_gateway.store import lifts, people
 from phylactery_gateway.store import outbox as outgoing
-from phylactery_gateway.store import people
 from phylactery_gateway.store.inbox import MessageState
 from phylactery_gateway.tables import NEVER_US, conversations, media, messages, outbox, turns
 
@@ -127,6 +127,14 @@ class Turns:
             return _conversation(connection, conversation_id) if taken.rowcount else None
 
         return await self._database.write(work)
+
+    async def untold(self, conversation: Conversation) -> int:
+        """Return which change of the person's identity the agent was not told of, 0 if there is none."""
+        return await lifts.untold(self._database, conversation.subject)
+
+    async def note_told(self, conversation: Conversation, number: int) -> None:
+        """Note that the agent was told of a change."""
+        await lifts.note_told(self._database, conversation.subject, number)
 
     async def renew(self, conversation_id: str, now_us: int) -> None:
         """Keep a conversation for another while."""

@@ -12,7 +12,7 @@ from phylactery_agent.rules.likely import HEDGED
 from phylactery_agent.rules.plain_replies import CANNOT, is_beyond, plain_reply, told_of
 from phylactery_agent.rules.planner import Reading, off_tool
 from phylactery_agent.tools.network_policy import SWITCHES
-from phylactery_agent.tools.registry import ToolRegistry
+from phylactery_agent.tools.registry import NOT_FOR_GUESTS, ToolRegistry
 
 
 def plainly_told(reading: Reading, language: Language, text: str) -> str:
@@ -65,8 +65,17 @@ def not_planned(reading: Reading, language: Language, text: str, tools: ToolRegi
     return off_told(reading.unknown, language, tools)
 
 
+def withheld_told(clause: str, language: Language, tools: ToolRegistry) -> str:
+    """Return the whole reply to a clause that only a tool would serve that is not for guests, or an empty string."""
+    tool = off_tool(clause, tools)
+    withheld = tool is not None and tools.disabled_reason(tool) == NOT_FOR_GUESTS
+    return say("guest_cannot", language) if withheld else ""
+
+
 def off_told(clause: str, language: Language, tools: ToolRegistry) -> str:
     """Return which tool would serve a clause and why it is switched off, or an empty string if there is none."""
+    if told := withheld_told(clause, language, tools):
+        return told
     tool = off_tool(clause, tools)
     if tool is None:
         return ""

@@ -29,10 +29,12 @@ from phylactery_agent.runtime.storage.schema import (
     EVENTS,
     FORM_SESSIONS,
     INBOX,
+    LIFTS,
     MODEL_CALLS,
     OUTBOX,
     RUNS,
     SCHEDULES,
+    SHARES,
     STEPS,
     THREADS,
     TOOL_CALLS,
@@ -198,6 +200,8 @@ def of_user(owner: Owner, keys: Collection[str]) -> Iterator[tuple[str, sa.Table
     Tables through which others are found come last.
     """
     opened_since = _keys(owner).where(THREADS.c.thread_key.not_in(keys))
+    for table in (LIFTS, SHARES):  # whoever comes back is nobody we know
+        yield "", table, sa.and_(table.c.tenant == owner.tenant, table.c.user_id == owner.user_id)
     for name, table, theirs in of_threads(keys):
         if table is OUTBOX:  # outbox messages about a deleted thread outlive it
             whose = table.c.tenant == owner.tenant, table.c.user_id == owner.user_id

@@ -124,6 +124,7 @@ INBOX = sa.Table(
     sa.Column("form", _WORD, nullable=False, server_default=""),
     sa.Column("others", sa.LargeBinary, nullable=True),
     sa.Column("message_starts", sa.Text, nullable=True),  # null in a row from before it was known who wrote the text
+    sa.Column("over_share", _WORD, nullable=False, server_default=""),
     sa.UniqueConstraint("tenant", "source", "message_id", name="agent_inbox_once"),
     sa.UniqueConstraint("thread_key", "position", name="agent_inbox_order"),
 )
@@ -399,3 +400,24 @@ def to_text(data: bytes) -> str:
 
 TEXT = Form(to_text, to_bytes)
 """A text that a person or a tool wrote."""
+
+LIFTS = sa.Table(
+    "agent_lifts",
+    METADATA,
+    sa.Column("tenant", _NAME, primary_key=True),
+    sa.Column("user_id", _NAME, primary_key=True),
+    sa.Column("lifted_us", sa.BigInteger, nullable=False),
+    sa.Column("lifted_by", _NAME, nullable=False),
+    sa.Column("until_us", sa.BigInteger, nullable=False),
+)
+
+SHARES = sa.Table(
+    "agent_shares",
+    METADATA,
+    sa.Column("tenant", _NAME, primary_key=True),
+    sa.Column("user_id", _NAME, primary_key=True),
+    sa.Column("kind", _WORD, primary_key=True),
+    sa.Column("day", sa.BigInteger, nullable=False),
+    sa.Column("used", sa.BigInteger, nullable=False),
+    sa.Column("told", sa.Boolean, nullable=False),
+)

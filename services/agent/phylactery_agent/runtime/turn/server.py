@@ -7,11 +7,13 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphRecursionError
 from langsmith import tracing_context
+from phylactery_chassis.auth.levels import GUEST
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import STORE_FAILED, NotFound
 from phylactery_chassis.telemetry import semconv, telemetry
@@ -39,7 +41,7 @@ from phylactery_agent.ports import (
     TurnContext,
 )
 from phylactery_agent.ports.handoff import EscalationRequest
-from phylactery_agent.ports.services import Services
+from phylactery_agent.ports.services import Level, Services
 from phylactery_agent.rules.attached import attached_request
 from phylactery_agent.rules.intents import TASK, TOOL_PATHWAY, parse_reply
 from phylactery_agent.rules.persons import beside_wish
@@ -50,6 +52,7 @@ from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.ledger import SqlLedger
 from phylactery_agent.runtime.effects.sent_files import TurnFiles
 from phylactery_agent.runtime.forms.serving import FORM_GRAPH, FormServing, ServedForm, leaves_form
+from phylactery_agent.runtime.guests.lifts import Lifts
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, queue_key
 from phylactery_agent.runtime.intake.authorship import NOTHING_SAID
 from phylactery_agent.runtime.intake.changes import NO_CHANGE, ThreadChange, ThreadChanges
@@ -165,6 +168,7 @@ class TurnServer:
     def __post_init__(self) -> None:
         """Build the parts that only turns use."""
         self.hydrating = Hydrating(self.services, self.delivery, self.tools)
+        self._lifts = Lifts(self.database, self.clock)
         self._tasks, self._inbox = TaskStore(self.database, self.clock), InboxStore(self.database, self.clock)
 
     async def serve(self, claim: Claim) -> None:
@@ -360,7 +364,8 @@ class TurnServer:
         if change.run_id in {run.run_id for run in claim.beside}:
             return False
         if change.takes_back:
-            with contextlib.closing(self._gate(claim, {}, change, served=None, interprets=False)) as gate:
+            level = partial(self._lifts.level_of, claim.lease.owner, claim.turn.level)
+            with contextlib.closing(self._gate(claim, {}, change, level, served=None, interprets=False)) as gate:
                 try:
                     await gate.open_task()
                 except GateUnavailableError as error:  # what waits is stopped all the same
@@ -406,7 +411,11 @@ class TurnServer:
         if change.meant or (likely is not None and likely.request):
             reason = "CHANGES_EARLIER" if change.meant else "REQUEST"
             heard = replace(heard, intent=TASK, pathway=TOOL_PATHWAY, reasons=(reason,))
-        with contextlib.closing(self._gate(claim, snapshot.values, change, served=served)) as gate:
+        begun_as = snapshot.values.get("security_context", {}).get("permissions_level", "")
+        told = GUEST if GUEST in {claim.turn.level, begun_as} else claim.turn.level
+        level = partial(self._lifts.level_of, lease.owner, told)
+        tools = self.tools.for_guests() if await level() == GUEST else self.tools
+        with contextlib.closing(self._gate(claim, snapshot.values, change, level, served=served)) as gate:
             given: dict[str, Any] | None = None
             if not taken_in:
                 if heard.intent == TASK and not claim.turn.resumed and served is None:
@@ -421,7 +430,7 @@ class TurnServer:
             trail = RunTrail(
                 self.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed
             )
-            context = self._context(claim, heard, writes, trail, gate, before=snapshot.values)
+            context = self._context(claim, heard, writes, trail, gate, tools=tools, before=snapshot.values)
             if served is not None:
                 reads = None if context.model is None else ModelExtractor(context.model, lease.turn_id)
                 context = replace(context, form=served.form, forms=served.form.nodes_context(reads))
@@ -492,6 +501,7 @@ class TurnServer:
         trail: RunTrail,
         gate: ReportingGate,
         *,
+        tools: ToolRegistry,
         before: Mapping[str, Any],
     ) -> TurnContext:
         lease = claim.lease
@@ -508,7 +518,7 @@ class TurnServer:
             ledger=ledger,
             events=ThreadEvents(writes),
             executor=self.executor,
-            tools=self.tools,
+            tools=tools,
             language=heard.language,
             reply_code=reply_code,
             also_answered=also_answered,
@@ -531,6 +541,7 @@ class TurnServer:
         claim: Claim,
         before: Mapping[str, Any],
         change: ThreadChange,
+        level: Level,
         *,
         served: ServedForm | None,
         interprets: bool = True,
@@ -543,7 +554,7 @@ class TurnServer:
         said = turn.kind == "message" and parse_reply(turn.text) is None
         answers = served is not None and not read_request(turn.text, self.tools).clauses
         words = self.sanitizing.said(turn) if said and not answers else NOTHING_SAID
-        gate = self.services.gate(lease.owner)
+        gate = self.services.gate(lease.owner, level)
         first_claim = lease.fence == 1  # not the attempt: a claim that was given back may not count as one
         interpreter = self._interpreter(claim, before) if words.own and interprets else None
         opens_run = not turn.resumed

@@ -9,7 +9,13 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery_chassis.util.clock import MICROSECONDS
 
-from phylactery_agent.graph.core.disabled_tools import likely_told, not_planned, not_understood, plainly_told
+from phylactery_agent.graph.core.disabled_tools import (
+    likely_told,
+    not_planned,
+    not_understood,
+    plainly_told,
+    withheld_told,
+)
 from phylactery_agent.graph.core.events import fingerprint, step_told
 from phylactery_agent.graph.core.state import (
     MAX_PLAN_STEPS,
@@ -69,7 +75,8 @@ def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
         return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], note]}
     reading = read_request(request, tools)
     if not reading.clauses:
-        if plain := plainly_told(reading, state["language"], request):
+        plain = plainly_told(reading, state["language"], request)
+        if plain := plain or withheld_told(reading.unknown, state["language"], tools):
             return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], plain, *_stays(state)]}
         language, away = state["language"], bool(state["model_away"])
         if told := likely_told(state["incoming"].get("likely"), language, request, tools, model_away=away):

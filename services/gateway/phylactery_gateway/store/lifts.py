@@ -1,0 +1,112 @@
+"""Whom an operator lifts: people by the channel's own id of them, never by a name they chose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import sqlalchemy as sa
+from phylactery_chassis.auth.levels import CHANNEL_SUBJECTS
+from phylactery_chassis.db.database import Database
+from phylactery_chassis.errors import InvalidArgument, NotFound
+from sqlalchemy.engine import Connection
+
+from phylactery_gateway.channels.messages import Identity, Sender
+from phylactery_gateway.store import people
+from phylactery_gateway.tables import identities, users
+
+_IDS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
+    "whatsapp": (("phone", r"[1-9][0-9]{6,14}"), ("bsuid", r"[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}")),
+    "telegram": (("chat", r"[1-9][0-9]{0,19}"),),
+}
+"""The forms of a channel's own ids, by kind. A phone number is written with its country, without + and spaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A person of a channel, with the identities that they have now."""
+
+    subject: str
+    channel: str
+    identities: Mapping[str, str]
+
+
+def identity_of(channel: str, value: str) -> Identity:
+    """Return the identity that an operator named. Raise InvalidArgument if it is none of the channel's own ids."""
+    forms = _IDS.get(channel)
+    if forms is None:
+        raise InvalidArgument("INVALID_REQUEST", f"there is no channel '{channel}'; there are {', '.join(_IDS)}")
+    for kind, form in forms:
+        if re.fullmatch(form, value):
+            return Identity(kind, value)
+    raise InvalidArgument(
+        "INVALID_REQUEST",
+        f"this is no id of {channel}: give a {' or a '.join(kind for kind, _ in forms)} as the channel writes it, "
+        "for example 34600000001 for a phone number; names are not accepted, because anybody may choose any",
+    )
+
+
+async def to_lift(database: Database, identity: Identity, channel: str, now_us: int) -> str:
+    """Return the subject of whoever has an identity now; somebody who has not written yet is noted.
+
+    A change of theirs that the agent was not told of yet is over: the operator knows the present identity. Raise
+    NotFound PERSON_NOT_FOUND for an identity that somebody had before.
+    """
+
+    def work(connection: Connection) -> str:
+        user_id = people.user_of(connection, channel, Sender((identity,)), now_us)
+        if people.identities_of(connection, user_id).get(identity.kind) != identity.value:
+            raise NotFound("PERSON_NOT_FOUND", f"'{identity.value}' is a former id on {channel}; give the present one")
+        told = sa.update(users).where(users.c.user_id == user_id).values(renamed_told=users.c.renamed)
+        connection.execute(told)
+        return people.subject_of(channel, user_id)
+
+    return await database.write(work)
+
+
+async def known_as(database: Database, subject: str) -> Known | None:
+    """Return the person behind a subject, None if it is nobody's here."""
+    channel = next((name for name, prefix in CHANNEL_SUBJECTS.items() if subject.startswith(prefix)), "")
+    user_id = subject.removeprefix(CHANNEL_SUBJECTS.get(channel, ""))
+
+    def work(connection: Connection) -> Known | None:
+        there = connection.execute(sa.select(users.c.user_id).where(users.c.user_id == user_id)).first()
+        return None if there is None else Known(subject, channel, people.identities_of(connection, user_id))
+
+    return await database.read(work)
+
+
+async def subjects_of(database: Database, identity: Identity, channel: str) -> Sequence[str]:
+    """Return the subjects under which the agent may know whoever has an identity: their own, and merged ones."""
+
+    def work(connection: Connection) -> Sequence[str]:
+        holder = sa.select(identities.c.user_id).where(
+            identities.c.channel == channel, identities.c.kind == identity.kind, identities.c.value == identity.value
+        )
+        owners = set(connection.execute(holder).scalars())
+        merged = sa.select(users.c.user_id).where(users.c.merged_into.in_(owners))
+        return [people.subject_of(channel, one) for one in sorted(owners | set(connection.execute(merged).scalars()))]
+
+    return await database.read(work)
+
+
+async def untold(database: Database, subject: str) -> int:
+    """Return the number of the last change of a person's identity if the agent was not told of it, else 0."""
+
+    def work(connection: Connection) -> int:
+        query = sa.select(users.c.renamed).where(_is(subject), users.c.renamed > users.c.renamed_told)
+        return int(connection.execute(query).scalar() or 0)
+
+    return await database.read(work)
+
+
+async def note_told(database: Database, subject: str, number: int) -> None:
+    """Note that the agent was told of a change; one of since is told next time."""
+    told = sa.update(users).where(_is(subject), users.c.renamed_told < number).values(renamed_told=number)
+    await database.write(lambda connection: connection.execute(told))
+
+
+def _is(subject: str) -> sa.ColumnElement[bool]:
+    return users.c.user_id == subject.partition(":")[2]
