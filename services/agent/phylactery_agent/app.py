@@ -77,6 +77,7 @@ from phylactery_agent.runtime.forms.catalog import FormCatalog, FormIntake
 from phylactery_agent.runtime.forms.serving import FormServing
 from phylactery_agent.runtime.forms.sessions import FormSessions
 from phylactery_agent.runtime.guests.lifts import Lifts
+from phylactery_agent.runtime.guests.shares import Limits, Shares
 from phylactery_agent.runtime.handoff.expiry import HandoffExpiry
 from phylactery_agent.runtime.handoff.lists import EscalationLists
 from phylactery_agent.runtime.handoff.store import EscalationStore
@@ -182,8 +183,9 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
     news = ThreadNotifier(replicas.forward)
 
     # stores and jobs
-    inbox = InboxStore(database, clock)
-    runs = RunStore(database, clock, tools, change_seconds=settings.change_seconds)
+    shares = _shares(settings)
+    inbox = InboxStore(database, clock, shares)
+    runs = RunStore(database, clock, tools, change_seconds=settings.change_seconds, shares=shares)
     delivery = Delivery(
         OutboxStore(database, clock),
         services,
@@ -193,7 +195,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
     )
     firing = ReminderScheduler(database, clock, news, delivery, poll_seconds=settings.reminder_poll_seconds)
     sanitizing = Sanitizing(services, sealer)
-    forms, sessions = FormCatalog.from_folder(settings.forms_dir), FormSessions(database, clock, sealer)
+    forms, sessions = FormCatalog.from_folder(settings.forms_dir), FormSessions(database, clock, sealer, shares)
     form_serving = FormServing(
         forms,
         sessions,
@@ -227,7 +229,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         tools=tools,
         evict_over_chars=settings.evict_over_chars,
         active_seconds=settings.active_seconds,
-        models=RunModels(models, database, clock) if models is not None else None,
+        models=RunModels(models, database, clock, shares) if models is not None else None,
         reminding=Reminding(database, clock, settings.time_zone, settings.reminders_per_user, firing.wake),
         changes=ThreadChanges(database, clock, tools, seconds=settings.change_seconds),
         meanings=LikelyMeanings(
@@ -317,7 +319,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         opens_graph=settings.graph,
     )
     escalation_store = EscalationStore(
-        database, clock, news, claim_seconds=settings.handoff_claim_seconds, wake=delivery.wake
+        database, clock, news, claim_seconds=settings.handoff_claim_seconds, wake=delivery.wake, shares=shares
     )
     escalation_edge = EscalationEdge(
         store=escalation_store,
@@ -409,6 +411,23 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
             wait_seconds=settings.handoff_wait_seconds,
         ),
     )
+
+
+def _shares(settings: AgentSettings) -> Shares:
+    """Return what each person may use of a day."""
+    guest = Limits(
+        settings.guest_turns_per_day,
+        settings.guest_forms_per_day,
+        settings.guest_escalations_per_day,
+        settings.guest_tokens_per_day,
+    )
+    user = Limits(
+        settings.user_turns_per_day,
+        settings.user_forms_per_day,
+        settings.user_escalations_per_day,
+        settings.user_tokens_per_day,
+    )
+    return Shares(guest, user)
 
 
 async def _start_background(agent: Agent, settings: AgentSettings, closing: AsyncExitStack) -> None:

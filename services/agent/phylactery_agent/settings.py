@@ -202,6 +202,18 @@ class AgentSettings(OutsideSettings, ModelSettings):
     retry_seconds: float = Field(
         1.0, gt=0, le=60, description="first pause before an interrupted turn or delivery is retried; it grows"
     )
+    guest_turns_per_day: int = Field(
+        200, ge=0, description="messages a day that a person of a channel is answered; 0 is no limit"
+    )
+    guest_forms_per_day: int = Field(20, ge=0, description="forms a day that a person of a channel may begin")
+    guest_escalations_per_day: int = Field(
+        5, ge=0, description="how often a day a person of a channel may ask for a person"
+    )
+    guest_tokens_per_day: int = Field(500_000, ge=0, description="tokens of a model a day for a person of a channel")
+    user_turns_per_day: int = Field(0, ge=0, description="messages a day that anybody else is answered; 0 is no limit")
+    user_forms_per_day: int = Field(0, ge=0, description="forms a day that anybody else may begin")
+    user_escalations_per_day: int = Field(0, ge=0, description="how often a day anybody else may ask for a person")
+    user_tokens_per_day: int = Field(0, ge=0, description="tokens of a model a day for anybody else")
     active_seconds: float = Field(
         900.0, ge=1, le=86_400, description="how long one run may be served in all; while it waits no time passes"
     )

@@ -190,7 +190,9 @@ class EscalationEdge:
         """Call a person to one of the caller's threads. Raise FailedPrecondition HANDOFF_OFF, NotFound."""
         owner = owner_of(principal)
         self._require_duty()
-        return await self.store.open(owner, request.thread_id, request.request_id, request.reason)
+        return await self.store.open(
+            owner, request.thread_id, request.request_id, request.reason, level=principal.level
+        )
 
     async def watch(self, principal: Principal, after: int) -> AsyncGenerator[QueueEntry]:
         """Yield the queue's entries after a sequence, then each as it is stored, until the agent stops.

@@ -156,7 +156,7 @@ class FormEdge:
         return form, await simulated(owner, form, request.messages, self._context(_language(request.language)))
 
     async def start(self, principal: Principal, request: StartRequest) -> tuple[ShownState, str]:
-        """Open a session, and return it with its question. Raise NotFound, FailedPrecondition FORM_OPEN."""
+        """Open a session, and return it with its question. Raise NotFound, FORM_OPEN, DAILY_LIMIT."""
         owner, form, language = owner_of(principal), self._form(request.form), _language(request.language)
         state = await self.serving.new_state(owner, form, language, self.clock.now_us())
         session = await self.sessions.start(
@@ -166,6 +166,7 @@ class FormEdge:
             version=form.hash,
             state=state,
             opens_graph=self.opens_graph,
+            level=principal.level,
         )
         shown = self._shown(session)
         return shown, "" if shown.conversation is None else opening(form, shown.conversation)

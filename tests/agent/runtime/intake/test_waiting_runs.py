@@ -41,7 +41,7 @@ def active(run_id: str, status: str = "suspended", *, approval_id: str = "", spo
 
 def said(text: str, kind: str = "message", run_id: str = "", form: str = "") -> Any:
     said = {"text": text, "kind": kind, "run_id": run_id, "form": form}
-    return SimpleNamespace(**said, attachments=(), do_not_store=False)
+    return SimpleNamespace(**said, attachments=(), do_not_store=False, over_share="")
 
 
 ONE = active("one", approval_id="ap_number1", spoke=1, also="ap_number1b")

@@ -56,6 +56,7 @@ _OF_TURN: Final[Mapping[str, str]] = {
     "MODEL_CALL_LIMIT": "spent",
     "TOKEN_LIMIT": "spent",
     "MONEY_LIMIT": "spent",
+    "DAILY_TOKEN_LIMIT": "spent_today",
     "MODEL_NOT_INSPECTED": "not_inspected",
 }
 

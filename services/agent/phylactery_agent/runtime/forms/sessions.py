@@ -20,6 +20,7 @@ from sqlalchemy.exc import IntegrityError
 
 from phylactery_agent.ports import EffectState
 from phylactery_agent.runtime.forms.metrics import BEGUN, Answer, answered, session_changed
+from phylactery_agent.runtime.guests.shares import NO_LIMITS, Shares, spent_error
 from phylactery_agent.runtime.runs.queries import before, page_of
 from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.storage.records import Lease, OfThread, Owner, Page
@@ -121,7 +122,9 @@ _SESSION = Columns(StoredSession, FORM_SESSIONS, besides=("owner", "state"))
 class FormSessions:
     """Store of form sessions. Every method raises Unavailable STORE_UNAVAILABLE if the database fails."""
 
-    def __init__(self, database: Database, clock: Clock, sealer: Sealer) -> None:
+    def __init__(self, database: Database, clock: Clock, sealer: Sealer, shares: Shares = NO_LIMITS) -> None:
+        """``shares`` limits how many forms each person may begin a day."""
+        self._shares = shares
         self._database, self._clock, self._sealer = database, clock, sealer
 
     async def open_in(self, thread_key: str) -> StoredSession | None:
@@ -146,11 +149,20 @@ class FormSessions:
         return found
 
     async def start(
-        self, owner: Owner, thread_id: str, *, form: str, version: str, state: Mapping[str, Any], opens_graph: str
+        self,
+        owner: Owner,
+        thread_id: str,
+        *,
+        form: str,
+        version: str,
+        state: Mapping[str, Any],
+        opens_graph: str,
+        level: str = "",
     ) -> StoredSession:
         """Open a session, and its thread where there is none yet; the same form, already open, is returned as it is.
 
-        Raise FailedPrecondition FORM_OPEN if another form is open in the thread.
+        ``level`` is the caller's. Raise FailedPrecondition FORM_OPEN if another form is open in the thread, and
+        ResourceExhausted DAILY_LIMIT if the owner has begun as many forms today as they may.
         """
         key, session_id = owner.thread_key(thread_id), new_id("fs")
         sealed = self.seal(session_id, state)
@@ -161,6 +173,8 @@ class FormSessions:
             there = _OPEN.one(connection, {"of_thread": key})
             if there is not None:
                 return there
+            if not self._shares.take(connection, owner, "forms", now, told=level):
+                raise spent_error("forms")
             change = SessionChange(session_id, form, version, "collecting", sealed, opens=True)
             _insert(connection, owner, thread_id, change, now)
             return _OPEN.one(connection, {"of_thread": key})

@@ -25,6 +25,7 @@ from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.runtime.dispatch.leases import lease_now
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.outbox import queue_transcript
+from phylactery_agent.runtime.guests.shares import NO_LIMITS, Shares, spent_error
 from phylactery_agent.runtime.handoff.queue import (
     ENTRY,
     IS_ACTIVE_ESCALATION,
@@ -76,16 +77,23 @@ class EscalationStore:
         *,
         claim_seconds: float,
         wake: Callable[[], None] = lambda: None,
+        shares: Shares = NO_LIMITS,
     ) -> None:
-        """claim_seconds is how long a claim lasts unless it is renewed; wake starts the delivery of the outbox."""
+        """claim_seconds is how long a claim lasts unless it is renewed; wake starts the delivery of the outbox.
+
+        shares limits how often a day each person may ask for a person.
+        """
+        self._shares = shares
         self._database, self._clock, self._news, self._wake = database, clock, news, wake
         self._claim_us = round(claim_seconds * MICROSECONDS)
 
-    async def open(self, owner: Owner, thread_id: str, request_id: str, reason: str) -> StoredEscalation:
+    async def open(
+        self, owner: Owner, thread_id: str, request_id: str, reason: str, *, level: str = ""
+    ) -> StoredEscalation:
         """Open an escalation of one of the owner's threads, or add the request to the one that has not ended.
 
         A request that is repeated returns the escalation it opened or was added to, ended or not. Raise NotFound
-        THREAD_NOT_FOUND, AlreadyExists REQUEST_CONFLICT.
+        THREAD_NOT_FOUND, AlreadyExists REQUEST_CONFLICT, and ResourceExhausted DAILY_LIMIT, by the level of the caller.
         """
         once, key = f"request:{request_id}", owner.thread_key(thread_id)
         added = f"request:{owner.user_id}:{request_id}"
@@ -107,6 +115,8 @@ class EscalationStore:
             language = connection.execute(newest.limit(1)).scalar() or "es"
             of = Lease("", request_id, thread_id, owner, holder="", fence=0)
             wanted = EscalationRequest("request", reason)
+            if not self._shares.take(connection, owner, "escalations", now, told=level):
+                raise spent_error("escalations")
             opened, new = open_in(connection, of, wanted, run_id="", once=once, language=language, now=now)
             if new:
                 _tell_state(connection, opened, now)

@@ -81,6 +81,7 @@ def _fit(turns: tuple[StoredTurn, ...]) -> bool:
     return (
         all(turn.kind == "message" and parse_reply(turn.text) is None for turn in turns)
         and all((turn.level, turn.credential_hash) == (first.level, first.credential_hash) for turn in turns)
+        and all(turn.over_share == first.over_share for turn in turns)
         and all(turn.allowed_tools == first.allowed_tools for turn in turns)
         and len(_text(turns)) <= MAX_TEXT
         and parse_reply(_text(turns)) is None

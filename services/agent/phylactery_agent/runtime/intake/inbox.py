@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from dataclasses import replace
+from typing import Final, TypeVar
 
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
@@ -13,13 +14,18 @@ from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFoun
 from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.ids import new_id
+from phylactery_understanding.replies.answers import read_answer
+from phylactery_understanding.replies.retraction import read_retraction
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
+from phylactery_agent.rules.commands import read_command
+from phylactery_agent.rules.intents import parse_reply
+from phylactery_agent.runtime.guests.shares import NO_LIMITS, SILENT, Kind, Shares
 from phylactery_agent.runtime.intake.rows import find_turn, insert_run, insert_turn, turn_of
 from phylactery_agent.runtime.runs.status import SERVED, RunStatus
 from phylactery_agent.runtime.storage.records import APPROVALS_SOURCE, Incoming, Owner, StoredRun, StoredTurn
-from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, THREADS
+from phylactery_agent.runtime.storage.schema import FORM_SESSIONS, INBOX, IS_ACTIVE, RUNS, THREADS
 
 T = TypeVar("T")
 MAX_QUEUED = 100
@@ -63,11 +69,26 @@ _INTERRUPT = Update(
 )
 
 
+_GOING_ON: Final = (
+    sa.select(THREADS.c.thread_key)
+    .where(
+        THREADS.c.thread_key == sa.bindparam("of_thread"),
+        sa.or_(
+            THREADS.c.handed_off,
+            sa.exists().where(FORM_SESSIONS.c.thread_key == THREADS.c.thread_key, FORM_SESSIONS.c.ended_us == 0),
+        ),
+    )
+    .limit(1)
+)
+"""Whether a person or a form has the thread."""
+
+
 class InboxStore:
     """Store of incoming messages."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: Database, clock: Clock, shares: Shares = NO_LIMITS) -> None:
+        """``shares`` limits what each person may send a day."""
+        self._database, self._clock, self._shares = database, clock, shares
 
     async def accept(self, incoming: Incoming) -> StoredTurn:
         """Commit a message, or return the earlier one with the same id.
@@ -89,7 +110,7 @@ class InboxStore:
 
         def work(connection: Connection) -> tuple[StoredTurn, T | None]:
             now = clock.now_us()
-            turn = _accept(connection, incoming, now)
+            turn = _accept(connection, incoming, now, self._shares)
             opens = turn.turn_id == incoming.turn_id and turn.run_id != ""
             return turn, then(connection, turn, now) if opens else None
 
@@ -173,7 +194,7 @@ class InboxStore:
         return await self._database.read(work)
 
 
-def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
+def _accept(connection: Connection, incoming: Incoming, now: int, shares: Shares = NO_LIMITS) -> StoredTurn:
     owner = incoming.owner
     there = find_turn(connection, owner.tenant, owner.user_id, incoming.message_id)
     if there is not None:
@@ -190,12 +211,34 @@ def _accept(connection: Connection, incoming: Incoming, now: int) -> StoredTurn:
             metadata={"limit": str(MAX_QUEUED)},
         )
     served = next((run for run in active if run.status in SERVED), None)
+    over = _over_share(connection, incoming, shares, now, under_way=bool(active) or waiting > 0)
+    incoming = replace(incoming, over_share=over, form="" if over else incoming.form)
     _apply_on_busy(connection, incoming, served, waiting=waiting > 0, now=now)
     # next to a run that waits for the person, the claim decides whether this message opens another
     run_id = "" if waiting or active else insert_run(connection, incoming, now)
     return insert_turn(
         connection, incoming, now, position=position, source=owner.user_id, approval_id="", run_id=run_id
     )
+
+
+def _over_share(connection: Connection, incoming: Incoming, shares: Shares, now: int, *, under_way: bool) -> str:
+    """Count a message; return which share of the person it passes, SILENT if that was told today, else nothing.
+
+    Answers to approvals, what stops or takes something back and a wish for a person, which has a share of its own, are never
+    refused here. Where something is under way, or a person has the thread, messages have another share.
+    """
+    text, owner = incoming.text, incoming.owner
+    if parse_reply(text) is not None or read_answer(text) != "unclear" or read_retraction(text) is not None:
+        return ""
+    if read_command(text) in {"stop", "hold", "person"}:
+        return ""
+    going_on = under_way or connection.execute(_GOING_ON, {"of_thread": incoming.thread_key}).first() is not None
+    kind: Kind = "answers" if going_on else "turns"
+    if not shares.take(connection, owner, kind, now, told=incoming.level):
+        return kind if shares.tells(connection, owner, kind) else SILENT
+    if incoming.form and not going_on and not shares.take(connection, owner, "forms", now, told=incoming.level):
+        return "forms" if shares.tells(connection, owner, "forms") else SILENT
+    return ""
 
 
 def _same_request(there: Record, body_hash: str) -> StoredTurn:

@@ -87,7 +87,7 @@ def run_for(turn: StoredTurn, runs: Sequence[Any], *, handed_off: bool = False, 
     else is said to that person.
     """
     served = next((run for run in runs if run.status in SERVED), None)
-    if served is not None:
+    if served is not None or turn.over_share:  # that is told in a run of its own; what waits goes on waiting
         return served
     if turn.kind == "approval_decided":
         return next((run for run in runs if run.run_id == turn.run_id), None)

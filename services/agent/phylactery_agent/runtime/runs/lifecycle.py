@@ -13,11 +13,12 @@ from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.checkpoints import rows as checkpoints
+from phylactery_agent.i18n.messages import message
 from phylactery_agent.i18n.texts import named, say, tool_title, waiting_line
 from phylactery_agent.ports import Language
-from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
+from phylactery_agent.runtime.guests.shares import NO_LIMITS, Shares
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, open_in, pass_on, shown
 from phylactery_agent.runtime.intake.waiting import WaitingRun, card_json, waiting_beside
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
@@ -52,6 +53,7 @@ def end(
     now: int,
     *,
     tools: ToolRegistry,
+    shares: Shares = NO_LIMITS,
     turn: StoredTurn | None = None,
     keep_seconds: int = 0,
     **noted: Any,
@@ -70,7 +72,7 @@ def end(
     if ending.tells_others:
         ending = _pass_by(connection, lease, ending, now, tools=tools, served=turn is not None)
     if ending.escalation is not None:
-        _call_person(connection, lease, ending.escalation, now)
+        ending = _called_person(connection, lease, ending, shares, now)
     heard = _say(connection, lease, ending, now, served=turn is not None)
     if not heard:
         ending = replace(ending, reply_text="")
@@ -139,12 +141,22 @@ def _close_steps(connection: Connection, lease: Lease, now: int) -> None:
             append_event(connection, lease, "step", after, once=f"step_closed:{after['step_id']}", now_us=now)
 
 
-def _call_person(connection: Connection, lease: Lease, wanted: EscalationRequest, now: int) -> None:
-    """Open the escalation that a turn ends with, and tell the thread."""
+def _called_person(connection: Connection, lease: Lease, ending: Ending, shares: Shares, now: int) -> Ending:
+    """Open the escalation that a turn ends with, and tell the thread; return the ending.
+
+    Each wish counts, also one for a person who is called already. Above the person's share nobody is called, and that
+    is what the turn says, once a day.
+    """
+    wanted = ending.escalation
+    assert wanted is not None, "only such an ending calls a person"
     language = _language_of(connection, lease.run_id)
+    if not shares.take_for_turn(connection, lease, "escalations", now):
+        first = shares.tells(connection, lease.owner, "escalations")
+        return replace(ending, escalation=None, reply_text=message("share_escalations", language) if first else "")
     once = f"turn:{lease.turn_id}"
     opened, _ = open_in(connection, lease, wanted, run_id=lease.run_id, once=once, language=language, now=now)
     append_event(connection, lease, "handoff", shown(opened), once="handoff", now_us=now)
+    return ending
 
 
 def _say(connection: Connection, lease: Lease, ending: Ending, now: int, *, served: bool) -> bool:

@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.checkpoints.rows import Place
 from phylactery_agent.ports import EffectState
+from phylactery_agent.runtime.guests.shares import NO_LIMITS, Shares
 from phylactery_agent.runtime.handoff.queue import STOPPED_FOR_PERSON, HandoffOverError, lock_thread
 from phylactery_agent.runtime.intake.waiting import SPOKE_AT, card_of
 from phylactery_agent.runtime.runs.lifecycle import end
@@ -64,8 +65,20 @@ _AWAITING_IN = (
 class RunStore:
     """Store of runs."""
 
-    def __init__(self, database: Database, clock: Clock, tools: ToolRegistry, *, change_seconds: int = 0) -> None:
-        """change_seconds is how long what was asked may still be changed after its run has ended."""
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        tools: ToolRegistry,
+        *,
+        change_seconds: int = 0,
+        shares: Shares = NO_LIMITS,
+    ) -> None:
+        """change_seconds is how long what was asked may still be changed after its run has ended.
+
+        shares limits how often a day each person may call a person.
+        """
+        self._shares = shares
         self._database, self._clock, self._tools, self._change_seconds = database, clock, tools, change_seconds
 
     async def end_turn(
@@ -101,6 +114,7 @@ class RunStore:
                 told,
                 now,
                 tools=self._tools,
+                shares=self._shares,
                 turn=turn,
                 keep_seconds=keep,
                 active_us=active_us,

@@ -83,6 +83,8 @@ class Message(OfThread):
     """What others wrote that came with the text: forwarded, quoted, shared. It is data and never the person's word."""
     message_starts: tuple[int, ...] = ()
     """Where in the person's words as they came a further message of theirs begins."""
+    over_share: str = ""
+    """Set in the inbox where a share of the day was used up: which share, or "silent" once that was told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

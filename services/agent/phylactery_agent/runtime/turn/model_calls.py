@@ -20,12 +20,14 @@ from phylactery_agent.llm_client.config import RunLimits
 from phylactery_agent.llm_client.response import arguments_of
 from phylactery_agent.ports import ModelBudgetError, ModelCall, ModelReply
 from phylactery_agent.runtime.dispatch.leases import RunCancelledError, require_lease, require_wanted
+from phylactery_agent.runtime.guests.shares import NO_LIMITS, Shares
 from phylactery_agent.runtime.storage.records import Lease
 from phylactery_agent.runtime.storage.schema import MODEL_CALLS, RUNS
 
 CALL_LIMIT = "MODEL_CALL_LIMIT"
 TOKEN_LIMIT = "TOKEN_LIMIT"  # noqa: S105 - tokens of a model
 MONEY_LIMIT = "MONEY_LIMIT"
+DAILY_LIMIT = "DAILY_TOKEN_LIMIT"
 
 _ROW = Query(
     sa.select(MODEL_CALLS).where(
@@ -77,8 +79,9 @@ class Usage:
 class ModelCallStore:
     """The model calls of runs. Every write proves the lease in its own transaction."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+    def __init__(self, database: Database, clock: Clock, shares: Shares = NO_LIMITS) -> None:
+        """``shares`` limits the tokens each person may use a day."""
+        self._database, self._clock, self._shares = database, clock, shares
 
     async def begin(
         self, lease: Lease, key: str, request_hash: str, *, most: Usage, limits: RunLimits
@@ -98,6 +101,8 @@ class ModelCallStore:
             if row is not None and row.request_hash == request_hash and row.reply is not None:
                 return reply_of(row)
             _charge(connection, lease, most, limits)
+            if not self._shares.take_for_turn(connection, lease, "tokens", now, amount=most.tokens):
+                raise ModelBudgetError(DAILY_LIMIT)
             took = (most.prompt_tokens, most.completion_tokens, most.cost_micros)
             begun = (request_hash, None, "", *took, lease.fence, now)
             if row is None:
@@ -118,7 +123,9 @@ class ModelCallStore:
         clock = self._clock
 
         def work(connection: Connection) -> None:
-            require_lease(connection, lease, clock.now_us())
+            now = clock.now_us()
+            require_lease(connection, lease, now)
+            self._shares.give_back(connection, lease.owner, "tokens", now, counted.tokens - took.tokens)
             _add(
                 connection,
                 lease,

@@ -18,6 +18,7 @@ from phylactery_chassis.util.crypto import sha256
 from phylactery_agent.llm_client.request import Answered, Question, Spent
 from phylactery_agent.llm_client.response import arguments_of, clean
 from phylactery_agent.ports import Inspector, ModelCall, ModelMessage, ModelReply, ModelTool, ModelUnavailableError
+from phylactery_agent.runtime.guests.shares import NO_LIMITS, Shares
 from phylactery_agent.runtime.storage.records import Lease
 from phylactery_agent.runtime.turn.model_calls import ModelCallStore, Usage
 
@@ -130,9 +131,9 @@ async def _nothing() -> None:
 class RunModels:
     """Factory for the model of each run."""
 
-    def __init__(self, models: Models, database: Database, clock: Clock) -> None:
+    def __init__(self, models: Models, database: Database, clock: Clock, shares: Shares = NO_LIMITS) -> None:
         self.models = models
-        self._store = ModelCallStore(database, clock)
+        self._store = ModelCallStore(database, clock, shares)
         self._away = Outages()
 
     def of(self, lease: Lease, inspector: Inspector, *, first: First = _nothing, keep: bool = True) -> RunModel:

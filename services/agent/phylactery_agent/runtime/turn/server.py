@@ -53,6 +53,7 @@ from phylactery_agent.runtime.effects.ledger import SqlLedger
 from phylactery_agent.runtime.effects.sent_files import TurnFiles
 from phylactery_agent.runtime.forms.serving import FORM_GRAPH, FormServing, ServedForm, leaves_form
 from phylactery_agent.runtime.guests.lifts import Lifts
+from phylactery_agent.runtime.guests.shares import OVER_SHARE, SILENT
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, queue_key
 from phylactery_agent.runtime.intake.authorship import NOTHING_SAID
 from phylactery_agent.runtime.intake.changes import NO_CHANGE, ThreadChange, ThreadChanges
@@ -323,6 +324,10 @@ class TurnServer:
             return None
         if claim.silent:
             return Ending(RunStatus.DONE, HANDED_OFF, f"{claim.lease.turn_id}.reply", "")
+        if turn.over_share:
+            silent = turn.over_share == SILENT
+            told = "" if silent else message(f"share_{turn.over_share}", heard.language)
+            return Ending(RunStatus.DONE, OVER_SHARE, f"{claim.lease.turn_id}.reply", told)
         if turn.wordless and _others_alone(claim):
             return _told_apart(claim, heard)
         return None if claim.run.graph == FORM_GRAPH else await self._commanded(claim, heard)
