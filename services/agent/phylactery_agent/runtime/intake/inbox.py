@@ -224,8 +224,8 @@ def _accept(connection: Connection, incoming: Incoming, now: int, shares: Shares
 def _over_share(connection: Connection, incoming: Incoming, shares: Shares, now: int, *, under_way: bool) -> str:
     """Count a message; return which share of the person it passes, SILENT if that was told today, else nothing.
 
-    Answers to approvals, what stops or takes something back and a wish for a person, which has a share of its own, are never
-    refused here. Where something is under way, or a person has the thread, messages have another share.
+    Answers to approvals, what stops or takes something back and a wish for a person, which has a share of its own, are
+    never refused here. Where something is under way, or a person has the thread, messages have another share.
     """
     text, owner = incoming.text, incoming.owner
     if parse_reply(text) is not None or read_answer(text) != "unclear" or read_retraction(text) is not None:
