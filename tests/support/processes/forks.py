@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.forkserver
+import multiprocessing.util
 import os
 import runpy
 import signal
@@ -96,6 +97,7 @@ def share_forks(address: str) -> None:
     server = multiprocessing.forkserver._forkserver
     server._forkserver_address, server.ensure_running = address, lambda: None
     multiprocessing.current_process()._config["daemon"] = False  # one that ends with its parent may not start others
+    multiprocessing.util._exit_function = lambda *_: None  # it would end what the program itself left behind
 
 
 def _become(words: list[str], environment: dict[str, str], files: list[str]) -> None:
