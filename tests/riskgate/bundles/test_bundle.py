@@ -44,7 +44,7 @@ def test_the_default_bundle_has_the_promised_limits(folder: Path) -> None:
 def test_limits_that_are_not_written_have_their_defaults(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, [tool("t")], ALLOW_ALL)
     assert (bundle.approval_ttl_seconds, bundle.max_pending_per_thread, bundle.max_pending_per_user) == (600, 5, 20)
-    assert bundle.levels == ("user", "admin", "system")
+    assert bundle.levels == ("user", "admin", "system", "guest")
 
 
 @pytest.mark.slow
