@@ -213,7 +213,7 @@ def test_a_chat_starts_a_service_that_dies_again_and_what_was_said_meanwhile_is_
     terminal.expect("Kept .2.")
     seen = terminal.expect("agent is running again.*answered.*answered.*you ›")
     assert "does not answer" not in seen
-    assert lines(Stack(folder, FREE_PORTS), "log.txt") == ["one", "two"]
+    assert lines(Stack(folder, FREE_PORTS), "log.txt", "local") == ["one", "two"]
     assert first not in pids_of(folder)
     kill(folder, "riskgate")
     terminal.expect("riskgate stopped by itself.*riskgate is running again.*you ›")
@@ -353,7 +353,7 @@ def test_approvals_are_listed_shown_approved_and_rejected_at_riskgate(tmp_path: 
 
             one.await_status(event_pb2.RUN_STATUS_DONE)
             two.await_status(event_pb2.RUN_STATUS_DONE)
-            assert lines(stack, "command.txt") == ["by command"]
+            assert lines(stack, "command.txt", "local") == ["by command"]
 
 
 def test_a_stack_says_that_one_person_is_asked_only_where_such_a_bundle_decides(tmp_path: Path):
