@@ -162,7 +162,7 @@ class RiskGateAdapter:
         thread_id: str,
         words: str,
         continues: str,
-        own_spans: Sequence[tuple[int, int]],
+        own_spans: Sequence[tuple[int, int]] | None = None,
         message_starts: Sequence[int] = (),
         interpretation: Interpretation | None = None,
     ) -> str:
@@ -173,7 +173,10 @@ class RiskGateAdapter:
             words=words,
             continues_task_id=continues,
             interpretation=None if interpretation is None else interpretation_message(interpretation),
-            own_spans=[task_pb2.OwnSpan(start=start, stop=stop) for start, stop in own_spans],
+            own_spans=[
+                task_pb2.OwnSpan(start=start, stop=stop)
+                for start, stop in (((0, len(words)),) if own_spans is None else own_spans)
+            ],
             message_starts=message_starts,
         )
         task_id: str = (await self._answer(self._connection.tasks.BeginTask, request)).task_id

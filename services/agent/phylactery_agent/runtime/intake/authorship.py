@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from phylactery_understanding.language.own_words import Span, others_in, own_spans_of
 
@@ -61,6 +62,12 @@ class Said:
     def own_spans(self) -> tuple[Span, ...]:
         """Return the person's own part of it."""
         return ((0, len(self.own)),) if self.own else ()
+
+    @property
+    def marks(self) -> dict[str, Any]:
+        """Return what BeginTask is told beside the text; nothing of one message that is all the person's own."""
+        whose = {"own_spans": self.own_spans} if self.others else {}
+        return {**whose, **({"message_starts": self.starts} if self.starts else {})}
 
 
 NOTHING_SAID = Said("")

@@ -118,8 +118,7 @@ class TurnTask:
             request_id,
             thread_id=lease.thread_id,
             words=self._words.text,
-            own_spans=self._words.own_spans,
-            message_starts=self._words.starts,
+            **self._words.marks,
             interpretation=await self._interpreted(chain),
         )
         try:
