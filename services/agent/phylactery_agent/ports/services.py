@@ -102,8 +102,8 @@ class TaskGate(Gate, Protocol):
     ) -> str:
         """Open a task with the user's words and return its id; idempotent by request_id and words.
 
-        own_spans are the parts of the words that they wrote themselves, None for all, and message_starts where a further
-        message begins.
+        own_spans are the parts of the words that they wrote themselves, None for all, and message_starts the offsets at
+        which a further message begins.
 
         interpretation is a model's reading of the words, which RiskGate checks; the first one submitted counts.
         continues names the task whose words still apply, empty if these are self-contained. Raise GateUnavailableError,
