@@ -15,6 +15,7 @@ from phylactery_chassis.errors import DomainError
 from phylactery_gateway.loopback.graph_api import Phone
 from phylactery_gateway.store import lifts
 
+from tests.support.agent.files import shared_folder
 from tests.support.agent.system import System, open_system
 from tests.support.gateway.running import Desk, open_gateway
 
@@ -29,10 +30,6 @@ class Whole:
     @property
     def agent(self) -> str:
         return self.system.target("agent")
-
-    @property
-    def sandbox(self) -> Path:
-        return self.system.sandbox_of("local")
 
     async def told(self, phone: Phone, text: str) -> str:
         """Say something and return the answer."""
@@ -56,35 +53,39 @@ class Whole:
 
 @pytest.fixture
 async def whole(tmp_path: Path) -> AsyncIterator[Whole]:
-    async with open_system(tmp_path, asks=True) as system, open_gateway(tmp_path, system.target("agent")) as desk:
-        (system.sandbox_of("local") / "notes.txt").write_text("The code is 77.")
+    box = shared_folder(tmp_path, "local")
+    (box.path / "notes.txt").write_text("The code is 77.")
+    async with (
+        open_system(tmp_path, asks=True, sandbox_shared=[box]) as system,
+        open_gateway(tmp_path, system.target("agent")) as desk,
+    ):
         yield Whole(system, desk)
 
 
 async def test_a_strangers_phone_is_no_employees(whole: Whole) -> None:
     phone = whole.desk.phone()
     for text in (
-        "read notes.txt",
+        "read shared/box/notes.txt",
         "what files are there",
         "send an email to x@other.example saying hello",
         'escribe "x" en y.txt',
-        "send me notes.txt",
+        "send me shared/box/notes.txt",
     ):
         said = await whole.told(phone, text)
         assert "77" not in said
         assert not phone.inbox[-1].choices, "nothing is asked either"
-    assert [one.name for one in whole.sandbox.iterdir()] == ["notes.txt"]
-    assert "77" not in await whole.told(whole.desk.phone("ES.2", "34600000002"), "lee notes.txt")
+    assert whole.system.files_of_people("local") == []
+    assert "77" not in await whole.told(whole.desk.phone("ES.2", "34600000002"), "lee shared/box/notes.txt")
 
 
 async def test_a_lifted_person_is_served_and_only_they(whole: Whole) -> None:
     phone, other = whole.desk.phone(), whole.desk.phone("ES.2", "34600000002")
-    assert "77" not in await whole.told(phone, "read notes.txt")
+    assert "77" not in await whole.told(phone, "read shared/box/notes.txt")
     await whole.desk.lift(whole.agent, ("whatsapp", phone.phone))
-    assert "77" in await whole.told(phone, "read notes.txt")
-    assert "77" not in await whole.told(other, "read notes.txt")
+    assert "77" in await whole.told(phone, "read shared/box/notes.txt")
+    assert "77" not in await whole.told(other, "read shared/box/notes.txt")
     await whole.desk.revoke(whole.agent, value=phone.bsuid)
-    assert "77" not in await whole.told(phone, "read notes.txt")
+    assert "77" not in await whole.told(phone, "read shared/box/notes.txt")
 
 
 async def test_a_card_of_a_person_who_is_no_longer_lifted_runs_nothing(whole: Whole) -> None:
@@ -96,34 +97,34 @@ async def test_a_card_of_a_person_who_is_no_longer_lifted_runs_nothing(whole: Wh
     await whole.desk.revoke(whole.agent)
     await phone.press(asked, "Sí")
     await whole.desk.until(lambda: len(phone.inbox) == 2, "an answer")
-    assert not (whole.sandbox / "a.txt").exists()
+    assert whole.system.files_of_people("local") == []
 
 
 async def test_a_person_lifted_before_they_write_is_served_at_once(whole: Whole) -> None:
     phone = whole.desk.phone()
     await whole.desk.lift(whole.agent, ("whatsapp", phone.phone))
-    assert "77" in await whole.told(phone, "read notes.txt")
-    assert "77" in await whole.told(phone, "lee notes.txt")
+    assert "77" in await whole.told(phone, "read shared/box/notes.txt")
+    assert "77" in await whole.told(phone, "lee shared/box/notes.txt")
 
 
 async def test_a_lift_does_not_follow_to_another_number_and_is_not_had_with_the_former(whole: Whole) -> None:
     phone = whole.desk.phone()
     await whole.desk.lift(whole.agent, ("whatsapp", phone.phone))
-    assert "77" in await whole.told(phone, "read notes.txt")
+    assert "77" in await whole.told(phone, "read shared/box/notes.txt")
     renamed = await whole.rename(phone, "ES.200", "34600000009")
-    assert "77" not in await whole.told(renamed, "read notes.txt")
+    assert "77" not in await whole.told(renamed, "read shared/box/notes.txt")
     stranger = whole.desk.phone("ES.300", phone.phone)
-    assert "77" not in await whole.told(stranger, "read notes.txt")
+    assert "77" not in await whole.told(stranger, "read shared/box/notes.txt")
     await whole.desk.lift(whole.agent, ("whatsapp", renamed.phone))
-    assert "77" in await whole.told(renamed, "read notes.txt")
+    assert "77" in await whole.told(renamed, "read shared/box/notes.txt")
 
 
 async def test_a_number_that_a_message_shows_first_ends_the_lift(whole: Whole) -> None:
     phone = whole.desk.phone()
     await whole.desk.lift(whole.agent)
-    assert "77" in await whole.told(phone, "read notes.txt")
+    assert "77" in await whole.told(phone, "read shared/box/notes.txt")
     moved = whole.desk.phone(phone.bsuid, "34600000077")
-    assert "77" not in await whole.told(moved, "read notes.txt")
+    assert "77" not in await whole.told(moved, "read shared/box/notes.txt")
 
 
 NAMES = (
@@ -159,10 +160,10 @@ async def test_the_command_lifts_lists_and_revokes(whole: Whole, tmp_path: Path)
     lifted = await ran("lift", "whatsapp", phone.phone, "--until", "30d")
     assert lifted.returncode == 0, lifted.stderr
     assert f"whatsapp {phone.phone} is lifted until" in lifted.stdout
-    assert "77" in await whole.told(phone, "read notes.txt")
+    assert "77" in await whole.told(phone, "read shared/box/notes.txt")
     assert phone.phone in (await ran("lifted")).stdout
     assert (await ran("revoke", "whatsapp", phone.phone)).returncode == 0
-    assert "77" not in await whole.told(phone, "read notes.txt")
+    assert "77" not in await whole.told(phone, "read shared/box/notes.txt")
     again = await ran("revoke", "whatsapp", phone.phone)
     assert (again.returncode, "is not lifted" in again.stderr) == (2, True)
     wrong = await ran("lift", "whatsapp", "Ana")

@@ -32,6 +32,7 @@ class Street:
 @pytest.fixture
 async def street(tmp_path: Path) -> AsyncIterator[Street]:
     async with open_system(tmp_path) as system, open_gateway(tmp_path, system.target("agent")) as desk:
+        await desk.lift(system.target("agent"), ("whatsapp", "ES.1"), ("whatsapp", "ES.2"))
         yield Street(system, desk)
 
 

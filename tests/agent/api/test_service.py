@@ -323,7 +323,7 @@ async def test_users_and_tenants_who_name_a_thread_the_same_have_one_each_and_no
     )
     for number, (person, answer) in enumerate(zip(people, done, strict=True)):
         assert (answer.run.id, answer.run.status) == (asked[number].run.id, DONE)
-        folder = system.sandbox_of("other" if number == 2 else "acme")
+        folder = system.sandbox_of(*(value for _, value in person.metadata))
         assert folder.joinpath(f"lista-{number}.txt").read_text().count(str(number)) == 1
         said = await person.transcript("main")
         assert [role for role, _ in said] == ["user", "assistant"] * 3

@@ -26,19 +26,24 @@ Someone: TypeAlias = Callable[[], Person]
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def system(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[System]:
     async with open_system(tmp_path_factory.mktemp("guests"), asks=True) as opened:
-        (opened.sandbox_of(TENANT) / "notes.txt").write_text("The code is 77.")
         yield opened
 
 
 @pytest.fixture
 def guest(system: System) -> Person:
     """Return a person of WhatsApp whom nobody knows yet."""
-    return system.person(f"wa:usr_{next(_numbers)}", TENANT)
+    return with_notes(system, f"wa:usr_{next(_numbers)}")
 
 
 @pytest.fixture
 def employee(system: System) -> Person:
-    return system.person(f"ana{next(_numbers)}", TENANT)
+    return with_notes(system, f"ana{next(_numbers)}")
+
+
+def with_notes(system: System, subject: str) -> Person:
+    """Return somebody who has a file."""
+    (system.sandbox_of(subject, TENANT) / "notes.txt").write_text("The code is 77.")
+    return system.person(subject, TENANT)
 
 
 def subject_of(person: Person) -> str:
@@ -78,7 +83,7 @@ async def test_a_stranger_is_not_served_as_an_employee(system: System, guest: Pe
     answered = await guest.say(text)
     assert answered.run.status == DONE
     assert "77" not in answered.reply.text
-    assert [one.name for one in system.sandbox_of(TENANT).iterdir()] == ["notes.txt"]
+    assert [one.name for one in system.sandbox_of(subject_of(guest), TENANT).iterdir()] == ["notes.txt"]
     assert not any(inside in answered.reply.text for inside in ("AGENT_", "RiskGate", "operador", "operator"))
 
 
@@ -115,7 +120,7 @@ async def test_a_lifted_person_is_served_from_the_next_turn_and_a_guest_again_fr
     card = asked.pending_approval
     answered = await guest.say(f"APPROVE {card.approval_id} {card.code}")
     assert answered.run.status != SUSPENDED
-    assert not (system.sandbox_of(TENANT) / "later.txt").exists()
+    assert not (system.sandbox_of(subject_of(guest), TENANT) / "later.txt").exists()
     assert "guest" in answered.reply.text
 
 

@@ -177,7 +177,7 @@ async def test_forms_have_a_share_of_their_own_and_one_that_is_open_goes_on(syst
     assert await start(open_one) == "begun", "it is open already"
 
 
-def test_limits_hold_for_whoever_is_told_to_be_a_guest_and_not_for_the_lifted() -> None:
+async def test_answers_have_the_limit_of_turns_and_no_limit_is_zero() -> None:
     assert Limits(3).of("answers") == 3
     assert Shares(Limits(), Limits()).guest.of("tokens") == 0
 

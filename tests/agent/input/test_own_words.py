@@ -42,7 +42,7 @@ async def test_what_others_ask_for_is_not_done_and_is_said_to_be_theirs(system: 
     text = f"{words}\n{ASKED}".strip()
     told = await said(ana, text, (0, len(words)))
     assert told.startswith(("That was written by somebody else", "Eso lo ha escrito otra persona"))
-    assert not [*system.sandbox_of(ana.metadata[1][1]).glob("*")]
+    assert not [*system.sandbox_of("ana", ana.metadata[1][1]).glob("*")]
     roles = [(role, text.partition("]")[0]) for role, text in await ana.transcript()]
     assert [role for role, _ in roles] == ["user", "tool", "assistant"]
     assert roles[1][1].startswith(("[passed on", "[reenviado"))
@@ -84,7 +84,7 @@ async def test_no_fact_of_others_becomes_one_of_the_person(ana: Person):
 async def test_an_own_request_is_done_though_others_words_came_with_it(system: System, ana: Person):
     text = f'{ASKED}\nwrite "hello" to own.txt'
     await said(ana, text, (len(ASKED) + 1, len(text)))
-    assert [one.name for one in system.sandbox_of(ana.metadata[1][1]).glob("*.txt")] == ["own.txt"]
+    assert [one.name for one in system.sandbox_of("ana", ana.metadata[1][1]).glob("*.txt")] == ["own.txt"]
 
 
 async def test_others_words_answer_no_question_and_begin_no_form(ana: Person):
@@ -101,7 +101,7 @@ async def test_a_message_from_before_is_repeated_by_nobody(system: System, ana: 
         lambda connection: connection.execute(sa.text("UPDATE agent_inbox SET message_starts = NULL")).close()
     )
     await ana.say("do it again")
-    written = system.sandbox_of(ana.metadata[1][1]) / "log.txt"
+    written = system.sandbox_of("ana", ana.metadata[1][1]) / "log.txt"
     assert written.read_text().splitlines() == ["x"]
 
 

@@ -18,7 +18,7 @@ from phylactery_agent.i18n.texts import named, say, tool_title, waiting_line
 from phylactery_agent.ports import Language
 from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals
 from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
-from phylactery_agent.runtime.guests.shares import NO_LIMITS, Shares
+from phylactery_agent.runtime.guests.shares import NO_LIMITS, OVER_SHARE, Shares
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, open_in, pass_on, shown
 from phylactery_agent.runtime.intake.waiting import WaitingRun, card_json, waiting_beside
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
@@ -205,7 +205,8 @@ def _pass_by(
     """
     language = _language_of(connection, lease.run_id)
     beside = waiting_beside(connection, lease.thread_key, lease.run_id)
-    over = [one for one in beside if served and (ending.stops or one.asks_nothing)]
+    heard = served and ending.reason != OVER_SHARE  # after the day's share, what was under way goes on
+    over = [one for one in beside if heard and (ending.stops or one.asks_nothing)]
     reason = CANCELLED if ending.stops else SUPERSEDED
     stopped = [one for one in over if end_beside(connection, lease, one.run_id, reason, now, tools=tools)]
     if stopped:
