@@ -361,11 +361,14 @@ async def test_a_file_whose_values_lay_by_their_keys_keeps_them_all(tmp_path: Pa
             ("agent_runs", "cancel_reason"),
             ("agent_inbox", "form"),
             ("agent_inbox", "attachments"),
+            ("agent_inbox", "others"),
+            ("agent_inbox", "message_starts"),
+            ("agent_inbox", "over_share"),
             ("agent_threads", "handed_off"),
             ("agent_tool_calls", "content_hash"),
         ):
             file.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        for table in ("form_sessions", "escalations", "escalation_entries", "escalation_queues"):
+        for table in ("form_sessions", "escalations", "escalation_entries", "escalation_queues", "lifts", "shares"):
             file.execute(f"DROP TABLE agent_{table}")
     database = Database(url)
     database.migrate("phylactery_agent")

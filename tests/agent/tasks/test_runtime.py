@@ -36,7 +36,7 @@ def gate() -> FakeGate:
 @pytest.fixture
 def bench(stores: Stores, gate: FakeGate) -> Bench:
     made = Bench(stores)
-    made.services.gate = lambda _owner: gate  # type: ignore[method-assign]
+    made.services.gate = lambda *_whose: gate  # type: ignore[method-assign]
     return made
 
 

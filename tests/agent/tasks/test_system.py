@@ -80,7 +80,7 @@ class WatchedGate:
 @pytest.fixture
 def wire(system: System, monkeypatch: pytest.MonkeyPatch) -> Wire:
     made, real = Wire(), system.agent.services.gate
-    monkeypatch.setattr(system.agent.services, "gate", lambda owner: WatchedGate(real(owner), made))
+    monkeypatch.setattr(system.agent.services, "gate", lambda *whose: WatchedGate(real(*whose), made))
     return made
 
 
@@ -267,7 +267,7 @@ async def test_what_goes_on_after_an_approval_names_the_task_of_the_request_and_
     approval_id, code = approval_of(asked)
     await system.restart_agent()
     real = system.agent.services.gate
-    system.agent.services.gate = lambda owner: WatchedGate(real(owner), wire)  # type: ignore[method-assign]
+    system.agent.services.gate = lambda *whose: WatchedGate(real(*whose), wire)  # type: ignore[method-assign]
     assert (await ana.say("sí")).run.status == SUSPENDED
     assert (await ana.say(f"APROBAR {approval_id} {code}")).run.status == DONE
     await told_all(system)
