@@ -285,6 +285,7 @@ def test_an_expiry_is_a_time_or_a_while_from_now():
     assert timedelta(days=89, hours=23) < ends - datetime.now(UTC) <= timedelta(days=90)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [("phylactery", "--json"), ("phylactery", "--output", "json"), ("riskgate", "--json")], ids=" ".join
 )
@@ -333,6 +334,7 @@ def test_a_secret_whose_mount_is_exchanged_is_read_again(tmp_path):
         reader.authenticate(dict(bearer(made[0])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["phylactery", "riskgate"])
 def test_both_programs_add_list_and_revoke(tokens: Path, program: str):
     def run(*words: str) -> Finished:
