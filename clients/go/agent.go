@@ -72,6 +72,12 @@ type Message struct {
 	OnBusy agentv1.OnBusy
 	// Graph that serves the thread. Empty means the thread's own.
 	Graph string
+	// OwnSpans are the parts of Text that the person wrote, in Unicode code points: what they only forwarded or quoted is
+	// data. Nil means all of the text, but none of it where a delegate with a token acts for them: a channel says what it
+	// knows. One span of length 0 says that they wrote nothing of it.
+	OwnSpans []*agentv1.OwnSpan
+	// MessageStarts are the offsets in Text, in code points, at which further messages begin, if it is several.
+	MessageStarts []int32
 	// Shown is the card that the person saw: a text that is nothing but a clear yes or no answers exactly that card.
 	Shown *Card
 	// Attachments are files and places sent with the text.
@@ -126,7 +132,7 @@ func (a *Agent) Stream(ctx context.Context, message Message) iter.Seq2[*Event, e
 	request := &agentv1.StreamMessageRequest{
 		RequestId: said.GetRequestId(), ThreadId: said.GetThreadId(), Text: said.GetText(), Language: said.GetLanguage(),
 		OnBusy: said.GetOnBusy(), Graph: said.GetGraph(), ShownApprovals: said.GetShownApprovals(),
-		Attachments: said.GetAttachments(),
+		Attachments: said.GetAttachments(), OwnSpans: said.GetOwnSpans(), MessageStarts: said.GetMessageStarts(),
 	}
 	stream := resumption[agentv1.StreamMessageResponse]{
 		conn: a.Conn,
@@ -245,7 +251,7 @@ func (m Message) request() *agentv1.SendMessageRequest {
 	}
 	return &agentv1.SendMessageRequest{
 		RequestId: id, ThreadId: m.ThreadID, Text: m.Text, Language: m.Language, OnBusy: m.OnBusy, Graph: m.Graph,
-		ShownApprovals: m.Shown.shown(), Attachments: m.Attachments,
+		ShownApprovals: m.Shown.shown(), Attachments: m.Attachments, OwnSpans: m.OwnSpans, MessageStarts: m.MessageStarts,
 	}
 }
 

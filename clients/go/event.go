@@ -122,7 +122,8 @@ func (c *Card) Answer(approve bool) Message {
 	if approve {
 		text = "yes"
 	}
-	return Message{ThreadID: c.ThreadID, Text: text, Shown: c}
+	own := []*agentv1.OwnSpan{{Start: 0, Stop: int32(len(text))}}
+	return Message{ThreadID: c.ThreadID, Text: text, Shown: c, OwnSpans: own}
 }
 
 // shown returns the card as a message. One without a hash comes from an agent that does not support it.

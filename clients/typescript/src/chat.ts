@@ -36,6 +36,14 @@ export interface MessageOptions extends CallOptions {
   readonly shown?: ApprovalRequired;
   /** Files and places sent with the text, which may then be empty; see `attachmentOf`. */
   readonly attachments?: readonly MessageInitShape<typeof AttachmentSchema>[];
+  /**
+   * The parts of the text that the person wrote, half-open, in Unicode code points (not UTF-16 units): what they only
+   * forwarded or quoted is data. Without it all of the text is theirs, but none of it where a delegate with a token acts
+   * for them: a channel says what it knows. An empty list says that they wrote nothing of it.
+   */
+  readonly ownSpans?: readonly { readonly start: number; readonly stop: number }[];
+  /** Where in the text, in code points, further messages begin, if it is several. */
+  readonly messageStarts?: readonly number[];
   /** The id of the message: the same one with the same message returns the same turn. One is made up if there is none. */
   readonly requestId?: string;
 }
@@ -104,7 +112,8 @@ export class PhylacteryClient extends ServiceClient {
    * which something else was said, is not answered, and the reply says what is pending.
    */
   async answerApproval(card: ApprovalRequired, options: AnswerOptions): Promise<SendMessageResponse> {
-    return this.sendMessage(options.approve ? "yes" : "no", { ...options, shown: card });
+    const text = options.approve ? "yes" : "no";
+    return this.sendMessage(text, { ...options, shown: card, ownSpans: [{ start: 0, stop: text.length }] });
   }
 
   /** Return a thread's state, with its pending approvals. */
@@ -181,6 +190,7 @@ export async function attachmentOf(
 
 function requestOf(text: string, options: MessageOptions) {
   const { threadId = "", language = "", graph = "", requestId = newRequestId(), shown, onBusy, attachments } = options;
+  const { ownSpans, messageStarts } = options;
   return {
     requestId,
     threadId,
@@ -189,6 +199,9 @@ function requestOf(text: string, options: MessageOptions) {
     graph,
     shownApprovals: shownOf(shown),
     attachments: [...(attachments ?? [])],
+    // one that is empty says that there are none
+    ownSpans: ownSpans?.length === 0 ? [{ start: 0, stop: 0 }] : [...(ownSpans ?? [])],
+    messageStarts: [...(messageStarts ?? [])],
     ...(onBusy !== undefined && { onBusy }),
   };
 }

@@ -71,8 +71,10 @@ async def lift(
     database: Database, agent: PhylacteryClient, channel: str, value: str, until: datetime | None = None
 ) -> Lifted:
     """Lift whoever has an identity of a channel now. Raise InvalidArgument, NotFound, PhylacteryError."""
-    subject = await lifts.to_lift(database, lifts.identity_of(channel, value), channel, SystemClock().now_us())
-    return await _shown(database, await agent.lift(subject, until=until))
+    subject, renamed = await lifts.to_lift(database, lifts.identity_of(channel, value), channel, SystemClock().now_us())
+    lift = await agent.lift(subject, until=until)
+    await lifts.note_told(database, subject, renamed)
+    return await _shown(database, lift)
 
 
 async def revoke(database: Database, agent: PhylacteryClient, channel: str, value: str) -> Sequence[str]:

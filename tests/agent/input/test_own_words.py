@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import pytest
 import pytest_asyncio
+import rfc8785
 import sqlalchemy as sa
 from grpc import aio
 from phylactery.agent.v1 import chat_pb2
+from phylactery_agent.ports import CallContext, ProposedCall
 from phylactery_agent.runtime.intake.authorship import divided_text
+from phylactery_agent.runtime.storage.records import Owner
 from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.system import Person, System, open_system, refused
@@ -111,3 +116,19 @@ async def test_each_part_of_a_text_is_a_line_and_messages_keep_where_they_begin(
     assert (whose.text, whose.others, whose.starts) == ("uno\ndos\ntres", " forwarded", (4, 8))
     assert divided_text("todo", (), (), delegated=True).others == "todo"
     assert divided_text("todo", (), (), delegated=False).text == "todo"
+
+
+@pytest.mark.parametrize(
+    ("own_spans", "decision"), [(None, "ALLOW"), (((0, 33),), "ALLOW"), ((), "BLOCKED"), (((0, 5),), "AUTH_REQUIRED")]
+)
+async def test_riskgate_is_told_whose_words_they_are_also_where_nobody_has_a_token(
+    system: System, own_spans: Any, decision: str
+):
+    gate = system.agent.services.gate(Owner("acme", "ana"))
+    words, thread = 'write "hello" to somebody-eve.txt', new_id("thread")
+    task = await gate.begin_task(new_id("request"), thread_id=thread, words=words, continues="", own_spans=own_spans)
+    args = {"path": "somebody-eve.txt", "content": "hello"}
+    text = rfc8785.dumps(args).decode()
+    call = ProposedCall("write_file", "c1", args, text, f"sha256:{hashlib.sha256(text.encode()).hexdigest()}")
+    decided = await gate.evaluate(call, CallContext(thread, new_id("run"), "s1", "tool_intent"), task_id=task)
+    assert decided.decision == decision

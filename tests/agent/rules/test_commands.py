@@ -32,6 +32,8 @@ NOBODY = """
 no quiero hablar con una persona
 ya no quiero hablar con una persona
 pero no necesito una persona
+en la foto, hay una persona
+busco a una persona, se llama Ana Ruiz
 no hace falta que me atienda una persona
 no me pases con una persona
 no quiero que me llame una persona

@@ -210,3 +210,40 @@ def test_a_later_message_does_not_bring_back_what_its_own_message_took_back(newe
         for given_arguments in (arguments, {**changed, "to": "bob@acme.es"} if "to" in arguments else changed):
             found = task_facts(index, TOOLS[tool], BoundCall("", "", given_arguments, "", ""))
             assert found.intent < CLEAR
+
+
+MAIL, NOTE = {"to": "ana@acme.es"}, {"path": "notes.txt"}
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "call"),
+    [
+        ("send an email to ana@acme.es saying: hello", "change it to bye", ("send_email", MAIL)),
+        ("write to notes.txt: hello", "change it to bye", ("write_file", NOTE)),
+        ("write to notes.txt: hello", "put it in other.txt instead", ("write_file", NOTE)),
+        ("manda un correo a ana@acme.es diciendo: hola", "cámbialo por adiós", ("send_email", MAIL)),
+        ("escribe en notes.txt: hola", "cámbialo por adiós", ("write_file", NOTE)),
+    ],
+)
+def test_what_was_dictated_does_not_swallow_a_change_that_was_joined(first: str, then: str, call: Call):
+    tool, arguments = call
+    body = first.rpartition(": ")[2]
+    text, name = f"{first}\n{then}", "body" if tool == "send_email" else "content"
+    assert is_clear(first, (tool, {**arguments, name: body}))
+    for content in (body, f"{body}\n{then}"):
+        assert not is_clear(text, (tool, {**arguments, name: content}), starts=(len(first) + 1,)), content
+
+
+def test_a_change_alone_does_not_name_a_file_to_write():
+    text = "write hello to notes.txt\nchange it to bye"
+    call = ("write_file", {"path": "bye", "content": "hello to notes.txt\nchange it"})
+    assert not is_clear(text, call, starts=(25,))
+
+
+@pytest.mark.parametrize("cited", ["> Eva escribió ayer\n", "> one\n> two\n", "```\nEva: hola\n```\n", ""])
+@pytest.mark.parametrize("back", ["olvídalo", "no lo escribas", "forget it", "never mind, don't"])
+def test_what_is_cited_moves_no_boundary(cited: str, back: str):
+    first = f"{cited}escribe en notes.txt lo siguiente:\nhola"
+    for content in ("hola", f"hola\n{back}"):
+        call = ("write_file", {**NOTE, "content": content})
+        assert not is_clear(f"{first}\n{back}", call, starts=(len(first) + 1,)), content

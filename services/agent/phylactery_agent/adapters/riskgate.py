@@ -174,8 +174,8 @@ class RiskGateAdapter:
             continues_task_id=continues,
             interpretation=None if interpretation is None else interpretation_message(interpretation),
             own_spans=[
-                task_pb2.OwnSpan(start=start, stop=stop)
-                for start, stop in (((0, len(words)),) if own_spans is None else own_spans)
+                task_pb2.OwnSpan(start=start, stop=stop)  # an empty one says that no word is the user's own
+                for start, stop in (((0, len(words)),) if own_spans is None else own_spans or ((0, 0),))
             ],
             message_starts=message_starts,
         )

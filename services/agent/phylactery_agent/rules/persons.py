@@ -95,6 +95,8 @@ _WISH: Final = chat_expression(
     rf"|^{_BEFORE_EN}(?:(?:{_ASK_EN}|{_CONNECT_EN})(?:{_WHO_EN}|{_SOMEBODY_EN})"
     rf"|{_GIVE_EN}(?:{_WHO_EN}|(?:someone|somebody)\s+(?:real|human))){_END_EN}"
 )
+_TOLD: Final = chat_expression(rf"(?i)^(?:{_BEFORE_ES}|{_BEFORE_EN})(?:hay|busco|is\s+there)\b")
+"""Words that wish for a person only alone or as a question: en la foto hay una persona."""
 _LISTED: Final = chat_expression(
     rf"(?i)^(?:{_BEFORE_ES}|{_BEFORE_EN})(?:h?ablar|chatear|conversar|comunicarme|contactar|ser|llamad?|hay|talk|speak|chat|be|call|is)\b"
 )
@@ -133,7 +135,12 @@ def _wish(text: str) -> tuple[int, int] | None:
     plain = unaccented(said)
     if _WHOLE.match(plain) is not None:
         return 0, len(said)
-    wishes = [(start, clause) for start, clause in _clauses(plain) if _is_wish(clause, asked="?" in text)]
+    clauses, asked = _clauses(plain), "?" in text
+    wishes = [
+        (start, clause)
+        for start, clause in clauses
+        if _is_wish(clause, asked=asked) and (asked or len(clauses) == 1 or _TOLD.match(clause) is None)
+    ]
     asks = [ask for ask in parse(said).asks if ask.tokens] if wishes else []
     own = (one for one in wishes if not any(_goes_on(ask, *one, plain) for ask in asks))
     return next(((start, start + len(clause)) for start, clause in own), None)

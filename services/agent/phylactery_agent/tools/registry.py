@@ -54,6 +54,7 @@ class ToolRegistry(Mapping[str, ToolSpec]):
         self._sources: dict[str, str] = {}
         self._objections: dict[str, dict[str, DisabledReason]] = {}
         """Objections by tool and objector."""
+        self._in_form = False
         self.guest_tools: frozenset[str] = frozenset()
         """The tools of level guest in RiskGate's catalog; none until it was read."""
         for spec in BUILTIN_SPECS:
@@ -106,12 +107,14 @@ class ToolRegistry(Mapping[str, ToolSpec]):
             if not self._objections.get(spec.name) and (not allowed or spec.name in allowed)
         ]
 
-    def for_guests(self) -> ToolRegistry:
+    def for_guests(self, *, in_form: bool) -> ToolRegistry:
         """Return the registry as a guest finds it: what is not for guests is switched off. RiskGate decides anyway.
 
-        It shares everything with this one, for the length of a turn.
+        A form may submit by a tool that guests cannot ask for, and RiskGate knows which; ``in_form`` says that one is
+        served. It shares everything with this one, for the length of a turn.
         """
         view = copy.copy(self)
+        view._in_form = in_form  # noqa: SLF001 - one of us
         view._objections = {  # noqa: SLF001 - one of us
             name: self._objections.setdefault(name, {})
             if name in self.guest_tools
@@ -140,9 +143,9 @@ class ToolRegistry(Mapping[str, ToolSpec]):
     def refused_reason(self, name: str) -> DisabledReason | None:
         """Return why a call of a tool is refused, or None if it is not.
 
-        An unavailable server is not such a reason: it may return soon, and the call waits that long. Nor is a guest: a
-        form may submit by a tool that guests cannot ask for, and RiskGate knows which.
+        An unavailable server is not such a reason: it may return soon, and the call waits that long. Nor is a guest
+        while a form is served.
         """
-        said = set(self._objections.get(name, {}).values()) - {NOT_FOR_GUESTS}
+        said = set(self._objections.get(name, {}).values()) - ({NOT_FOR_GUESTS} if self._in_form else set())
         reason = next((reason for reason in get_args(DisabledReason) if reason in said), None)
         return None if reason == "SERVER_UNAVAILABLE" else reason

@@ -48,20 +48,20 @@ def identity_of(channel: str, value: str) -> Identity:
     )
 
 
-async def to_lift(database: Database, identity: Identity, channel: str, now_us: int) -> str:
-    """Return the subject of whoever has an identity now; somebody who has not written yet is noted.
+async def to_lift(database: Database, identity: Identity, channel: str, now_us: int) -> tuple[str, int]:
+    """Return the subject of whoever has an identity now, and the number of their last change of identity.
 
-    A change of theirs that the agent was not told of yet is over: the operator knows the present identity. Raise
-    NotFound PERSON_NOT_FOUND for an identity that somebody had before.
+    Somebody who has not written yet is noted. The operator knows the present identity, so once the agent lifted them,
+    that change is told (note_told); one of since ends the lift. Raise NotFound PERSON_NOT_FOUND for an identity that
+    somebody had before.
     """
 
-    def work(connection: Connection) -> str:
+    def work(connection: Connection) -> tuple[str, int]:
         user_id = people.user_of(connection, channel, Sender((identity,)), now_us)
         if people.identities_of(connection, user_id).get(identity.kind) != identity.value:
             raise NotFound("PERSON_NOT_FOUND", f"'{identity.value}' is a former id on {channel}; give the present one")
-        told = sa.update(users).where(users.c.user_id == user_id).values(renamed_told=users.c.renamed)
-        connection.execute(told)
-        return people.subject_of(channel, user_id)
+        renamed = connection.execute(sa.select(users.c.renamed).where(users.c.user_id == user_id)).scalar()
+        return people.subject_of(channel, user_id), int(renamed or 0)
 
     return await database.write(work)
 

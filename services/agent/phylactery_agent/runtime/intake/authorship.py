@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from phylactery_understanding.language.own_words import Span, others_in, own_spans_of
+from phylactery_understanding.language.own_words import MAX_SPANS, Span, others_in, own_spans_of
 
 from phylactery_agent.runtime.storage.records import StoredTurn
 
@@ -67,7 +67,9 @@ class Said:
     def marks(self) -> dict[str, Any]:
         """Return what BeginTask is told beside the text; nothing of one message that is all the person's own."""
         whose = {"own_spans": self.own_spans} if self.others else {}
-        return {**whose, **({"message_starts": self.starts} if self.starts else {})}
+        # a code that was masked since is shorter, and very many messages may have been answered together
+        starts = tuple(one for one in self.starts if one < len(self.own))[:MAX_SPANS]
+        return {**whose, **({"message_starts": starts} if starts else {})}
 
 
 NOTHING_SAID = Said("")

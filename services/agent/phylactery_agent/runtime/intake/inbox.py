@@ -69,6 +69,8 @@ _INTERRUPT = Update(
 )
 
 
+_LONGEST_ANSWER: Final = 300
+"""The most characters of a message that may be nothing but an answer, or words that stop."""
 _GOING_ON: Final = (
     sa.select(THREADS.c.thread_key)
     .where(
@@ -224,19 +226,24 @@ def _accept(connection: Connection, incoming: Incoming, now: int, shares: Shares
 def _over_share(connection: Connection, incoming: Incoming, shares: Shares, now: int, *, under_way: bool) -> str:
     """Count a message; return which share of the person it passes, SILENT if that was told today, else nothing.
 
-    Answers to approvals, what stops or takes something back and a wish for a person, which has a share of its own, are
-    never refused here. Where something is under way, or a person has the thread, messages have another share.
+    Answers to approvals, words that stop and a wish for a person, which has a share of its own, are never refused here.
+    Where something is under way or is taken back, or a person has the thread, messages have another share.
     """
     text, owner = incoming.text, incoming.owner
-    if parse_reply(text) is not None or read_answer(text) != "unclear" or read_retraction(text) is not None:
+    short = text if len(text) <= _LONGEST_ANSWER else ""  # to read a long one would hold up every other write
+    if parse_reply(short) is not None or read_answer(short) != "unclear":
         return ""
-    if read_command(text) in {"stop", "hold", "person"}:
+    if read_command(short) in {"stop", "hold", "person"}:
         return ""
-    going_on = under_way or connection.execute(_GOING_ON, {"of_thread": incoming.thread_key}).first() is not None
+    going_on = (
+        under_way
+        or read_retraction(short) is not None
+        or connection.execute(_GOING_ON, {"of_thread": incoming.thread_key}).first() is not None
+    )
     kind: Kind = "answers" if going_on else "turns"
     if not shares.take(connection, owner, kind, now, told=incoming.level):
         return kind if shares.tells(connection, owner, kind) else SILENT
-    if incoming.form and not going_on and not shares.take(connection, owner, "forms", now, told=incoming.level):
+    if incoming.form and not shares.take(connection, owner, "forms", now, told=incoming.level):
         return "forms" if shares.tells(connection, owner, "forms") else SILENT
     return ""
 

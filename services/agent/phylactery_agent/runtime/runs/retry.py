@@ -111,6 +111,8 @@ def _retry(connection: Connection, request: RetryRequest, tools: ToolRegistry, n
         traceparent=request.traceparent,
         do_not_store=words.do_not_store,
         attachments=words.attachments,
+        others=words.others,
+        message_starts=words.message_starts,
     )
     run_id = insert_run(connection, opening, now)
     connection.execute(sa.update(RUNS).where(RUNS.c.run_id == run_id).values(retry_of=old.run_id, graph=old.graph))
@@ -185,7 +187,7 @@ def _words(connection: Connection, run_id: str) -> StoredTurn | None:
         .order_by(INBOX.c.position)
         .limit(1)
     ).one_or_none()
-    if row is None:
+    if row is None or row.message_starts is None:  # of a message from before it is not known who wrote it
         return None
     joined = sa.select(INBOX).where(INBOX.c.lead_turn == row.turn_id).order_by(INBOX.c.position)
     return as_one(tuple(turn_of(one) for one in (row, *connection.execute(joined))))

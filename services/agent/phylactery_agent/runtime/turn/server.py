@@ -419,7 +419,8 @@ class TurnServer:
         begun_as = snapshot.values.get("security_context", {}).get("permissions_level", "")
         told = GUEST if GUEST in {claim.turn.level, begun_as} else claim.turn.level
         level = partial(self._lifts.level_of, lease.owner, told)
-        tools = self.tools.for_guests() if await level() == GUEST else self.tools
+        guest = await level() == GUEST
+        tools = self.tools.for_guests(in_form=served is not None) if guest else self.tools
         with contextlib.closing(self._gate(claim, snapshot.values, change, level, served=served)) as gate:
             given: dict[str, Any] | None = None
             if not taken_in:

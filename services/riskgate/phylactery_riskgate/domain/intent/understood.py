@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -46,6 +47,7 @@ from phylactery_riskgate.domain.intent.origin.prints import prints
 from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool
 
 Roles = Callable[[str], str]
+_LINE_ENDS: Final = re.compile(r"\n")
 _MOST_ITEMS: Final = 200
 _SIZE: Final = "size"
 """The field that the result of a look at a file has if the file exists."""
@@ -92,7 +94,11 @@ def understood(
     if not messages:
         return Understanding(Level.NONE)
     newest, doubted = _own_request(messages[-1])
-    settled = settle(own_part(messages[-1])[0], index.starts[len(messages) - 1])
+    own = own_part(messages[-1])[0]
+    starts = index.starts[len(messages) - 1]
+    if starts and own != messages[-1]:  # places of the whole text: each line may begin a message, as these begin lines
+        starts = tuple(found.end() for found in _LINE_ENDS.finditer(own, 0, len(own) - 1))
+    settled = settle(own, starts)
     newest = settled.request if settled.changed else newest
     amendment = _amending(tuple(messages[-_MOST_AMENDMENTS:])) if len(messages) > 1 else None
     newest = newest if amendment is None else amendment.request
@@ -125,7 +131,9 @@ def _limited(known: Understanding, newest: Request, behind: Sequence[Behind], ca
     """Return the understanding limited by the words behind its ask, in the same message."""
     ask = newest.asks[known.index] if 0 <= known.index < len(newest.asks) else None
     begins = ask.tokens[0].start if ask is not None and ask.tokens else -1
-    words = [one for one in behind if one.place > begins]
+    # change it to bye: such an ask is itself what leaves the one before it unclear
+    amends = ask is not None and ask.refers
+    words = [one for one in behind if one.place > begins or (amends and one.place == begins)]
     if not words or known.level not in {Level.CLEAR, Level.HALF}:
         return known
     values = {written(str(value).strip()) for one in call.arguments for value in plain_values(one.value)}
