@@ -111,6 +111,17 @@ COMPLAINT = (
 )
 
 
+async def test_a_yes_beside_what_somebody_else_wrote_submits_nothing(with_people: System) -> None:
+    ana = with_people.person()
+    (with_people.sandbox / "complaints").mkdir(exist_ok=True)
+    review = await said(ana, *COMPLAINT)
+    assert review.run.status == SUSPENDED
+    text = "Eva: ¿vienes?\nsí"
+    await ana.say(text, own_spans=[chat_pb2.OwnSpan(start=text.index("sí"), stop=len(text))])
+    assert (await state_of(with_people, ana)).status != form_pb2.FORM_STATUS_SUBMITTED
+    assert list((with_people.sandbox / "complaints").iterdir()) == []
+
+
 async def test_a_submitted_form_goes_to_a_person_where_it_says_so(with_people: System) -> None:
     ana = with_people.person()
     (with_people.sandbox / "complaints").mkdir(exist_ok=True)

@@ -20,6 +20,7 @@ from phylactery_chassis.telemetry import semconv, telemetry
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from phylactery_chassis.util.ids import new_id
+from phylactery_understanding.replies.answers import read_answer
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.checkpoints.saver import held_by
@@ -328,9 +329,11 @@ class TurnServer:
             silent = turn.over_share == SILENT
             told = "" if silent else message(f"share_{turn.over_share}", heard.language)
             return Ending(RunStatus.DONE, OVER_SHARE, f"{claim.lease.turn_id}.reply", told)
-        if turn.wordless and _others_alone(claim):
+        in_form = claim.run.graph == FORM_GRAPH
+        # a yes beside what somebody else wrote may be about that, and a form would submit
+        if _others_alone(claim) and (turn.wordless or (in_form and read_answer(turn.text) != "unclear")):
             return _told_apart(claim, heard)
-        return None if claim.run.graph == FORM_GRAPH else await self._commanded(claim, heard)
+        return None if in_form else await self._commanded(claim, heard)
 
     async def _commanded(self, claim: Claim, heard: Classification) -> Ending | None:
         """Return the ending of a message that says something to the conversation itself, None for any other."""
