@@ -99,7 +99,7 @@ erase_not_asked = not asked, because the agent might still write to it
 erase_operator = only an operator may erase there; ask one to run: phylactery erase { $who }
 erase_nameless = it needs your name, which memory did not give; run: phylactery erase YOUR-NAME
 erase_away = nothing answers at { $target }
-erase_done = Everything is erased, the files of { $who } included. What is in shared folders stays, and so does what was sent.
+erase_done = Everything is erased, the files of { $who } included. What is in shared folders stays, and so do files of an earlier version that belong to nobody, and what was sent.
 erase_left = Not everything is erased. To go on once that is fixed: { $command }
 
 ## phylactery runs and graphs

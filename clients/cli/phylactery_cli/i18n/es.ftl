@@ -98,7 +98,7 @@ erase_not_asked = no se le ha pedido, porque el agente aún podría escribir en 
 erase_operator = allí solo puede borrar un operador; pide a uno que ejecute: phylactery erase { $who }
 erase_nameless = necesita tu nombre, y memory no lo ha dado; ejecuta: phylactery erase TU-NOMBRE
 erase_away = nada responde en { $target }
-erase_done = Está todo borrado, también los archivos de { $who }. Queda lo que hay en carpetas compartidas y lo que ya se envió.
+erase_done = Está todo borrado, también los archivos de { $who }. Queda lo que hay en carpetas compartidas, los archivos de una versión anterior que no son de nadie y lo que ya se envió.
 erase_left = No está todo borrado. Para seguir, cuando eso se arregle: { $command }
 
 ## phylactery runs and graphs
