@@ -73,8 +73,8 @@ def test_a_person_goes_from_all_three_services_and_each_proves_it(stack: Stack) 
     values_and_open_task = r"^ +proof: riskgate:\d+, riskgate:\d+$"
     assert re.search(values_and_open_task, done.output, re.MULTILINE)
     assert done.output.endswith(
-        "Everything is erased, the files of ana included. What is in shared folders stays, and so do files of an earlier "
-        "version that belong to nobody, and what was sent.\n"
+        "Everything is erased, the files of ana included. What is in shared folders stays, and so do files of an "
+        "earlier version that belong to nobody, and what was sent.\n"
     )
     assert files_with(stack, MARK) == []
 
