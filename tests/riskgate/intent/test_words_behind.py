@@ -247,3 +247,36 @@ def test_what_is_cited_moves_no_boundary(cited: str, back: str):
     for content in ("hola", f"hola\n{back}"):
         call = ("write_file", {**NOTE, "content": content})
         assert not is_clear(f"{first}\n{back}", call, starts=(len(first) + 1,)), content
+
+
+DICTATED = {
+    "es": ("escribe en notes.txt: hola", ("write_file", {**NOTE, "content": "hola"})),
+    "en": ("write to notes.txt: hello", ("write_file", {**NOTE, "content": "hello"})),
+    "es list": ("añade a notes.txt: leche", ("write_file", {**NOTE, "content": "leche", "append": True})),
+    "es memory": ("recuerda que vivo en Lima", ("remember", {"text": "vivo en Lima"})),
+    "en memory": ("remember that I live in Lima", ("remember", {"text": "I live in Lima"})),
+}
+
+
+@pytest.mark.parametrize("ask", DICTATED)
+@pytest.mark.parametrize("joiner", [". ", "\n", "! "])
+def test_what_is_dictated_does_not_swallow_its_own_taking_back(ask: str, joiner: str):
+    text, (tool, arguments) = DICTATED[ask]
+    name = "text" if tool == "remember" else "content"
+    for back in TAKEN_BACK[ask[:2]]:
+        if back in {"Ya no hace falta", "Al final no"}:  # no retraction by their words alone
+            continue
+        for content in (arguments[name], f"{arguments[name]}{joiner}{back}"):
+            assert not is_clear(f"{text}{joiner}{back}", (tool, {**arguments, name: content})), (back, content)
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("escribe en notes.txt: hola. Gracias por todo", "hola. Gracias por todo"),
+        ('write "hello. Forget it" to notes.txt', "hello. Forget it"),
+        ("write to notes.txt: " + "One more line. " * 60, ("One more line. " * 60).strip()),
+    ],
+)
+def test_a_text_of_several_sentences_is_written_as_it_is_dictated(text: str, content: str):
+    assert is_clear(text, ("write_file", {**NOTE, "content": content}))

@@ -27,6 +27,10 @@ _LONGEST: Final = 24
 """The number of tokens of words that may take something back."""
 _MOST: Final = 40
 """The number of places of a message that are looked at; behind more, nothing is understood."""
+_LAST: Final = 3
+"""The number of last sentences of a dictated text that may be meant of it."""
+_SHORT: Final = 4
+"""The number of words of a dictated sentence that may change what is dictated."""
 _LEAVING: Final = word_set("leaving_verbs")
 _LEFT: Final = word_set("left_alone")
 _OTHERS: Final = word_set("other_things")
@@ -84,14 +88,16 @@ def settle(text: str, starts: tuple[int, ...] = ()) -> Settled:
     if not request.asks:
         return Settled(request)
     found: list[Behind] = []
-    for number, (start, stop, surely) in enumerate(_parts(request, starts)):
+    for number, (start, stop, surely, dictated) in enumerate(_parts(request, starts)):
         if number >= _MOST:
             return Settled(request, (*found, Behind(len(text), doubts=True)))
         later = text[start:stop]
         change = _change(text[:start].rstrip(), later) if surely else None
         if change is not None and text[stop:].strip(" \t\n.,;!…") == "":
             return Settled(change.request, tuple(found), changed=True)
-        one = _read(request, later, start, surely=surely) if change is None else Behind(start, doubts=True)
+        one: Behind | None = Behind(start, doubts=True)
+        if change is None:
+            one = _read(request, later, start, surely=surely, dictated=dictated)
         if one is not None and one != Behind(start):
             found.append(one)
     return Settled(request, tuple(found))
@@ -103,13 +109,18 @@ def _change(earlier: str, later: str) -> Amendment | None:
     return change if change is not None and change.corrects else None
 
 
-def _parts(request: Request, starts: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
-    """Yield where words behind the first request begin and end, and whether a sentence, line or message begins there.
+def _parts(request: Request, starts: Sequence[int]) -> Iterator[tuple[int, int, bool, bool]]:
+    """Yield where words behind the first request begin and end, whether they surely stand alone, and are dictated.
 
-    What is quoted, or dictated behind a colon, is content, except where a further message begins.
+    What is quoted is content, except where a further message begins. So is what is dictated behind a colon, but its
+    last sentences may take it back: write to a.txt: hello. Forget it.
     """
     tokens = request.tokens
-    dictated = {id(one) for ask in request.asks if ask.verbatim for one in ask.of(Label.CONTENT, Label.QUOTE)}
+    verbatim = [ask for ask in request.asks if ask.verbatim]
+    quoted = {id(one) for ask in verbatim for one in ask.of(Label.QUOTE)}
+    dictated = {id(one) for ask in verbatim for one in ask.of(Label.CONTENT)}
+    sentences = [one.start for one, before in zip(tokens[1:], tokens, strict=False) if _ends(before)]
+    tail = sentences[-_LAST] if len(sentences) >= _LAST else 0
     first = request.asks[0].tokens[0].start if request.asks[0].tokens else 0
     waiting = list(starts)
     for place, token in enumerate(tokens[1:], 1):
@@ -117,10 +128,12 @@ def _parts(request: Request, starts: Sequence[int]) -> Iterator[tuple[int, int, 
         if message:
             waiting.pop(0)
         before = tokens[place - 1]
-        surely = message or before.text in _ENDS or before.kind is Kind.BREAK
+        ends, said = _ends(before), id(token) in dictated
+        surely = message or (ends and not said)
         strange = before.kind is Kind.MARK and not before.text.isascii()
-        softly = strange or before.text in _PAUSES or before.text in _CUTS
-        skipped = token.kind is Kind.BREAK or token.text in _ENDS or (id(token) in dictated and not message)
+        pauses = strange or before.text in _PAUSES or before.text in _CUTS
+        softly = ends and token.start >= tail if said else pauses
+        skipped = token.kind is Kind.BREAK or token.text in _ENDS or (id(token) in quoted and not message)
         if token.start <= first or skipped or not (surely or softly):
             continue
         last = next(
@@ -128,10 +141,14 @@ def _parts(request: Request, starts: Sequence[int]) -> Iterator[tuple[int, int, 
             len(tokens),
         )
         if last - place <= _LONGEST:
-            yield token.start, tokens[last - 1].stop, surely
+            yield token.start, tokens[last - 1].stop, surely, said and not message
 
 
-def _read(request: Request, text: str, start: int, *, surely: bool) -> Behind | None:
+def _ends(token: Token) -> bool:
+    return token.text in _ENDS or token.kind is Kind.BREAK
+
+
+def _read(request: Request, text: str, start: int, *, surely: bool, dictated: bool) -> Behind | None:
     """Return what words take back of a message before their place."""
     later = parse(text)
     told = read_retraction(text)
@@ -140,6 +157,8 @@ def _read(request: Request, text: str, start: int, *, surely: bool) -> Behind | 
         doubts = pointed.everything or pointed.doubts
         return pointed if surely else Behind(start, doubts=doubts, doubted=pointed.targets | pointed.doubted)
     changes = may_correct(later) or _changes(request, later, start, surely=surely)
+    if dictated and len(text.split()) > _SHORT:  # a longer sentence is as likely content
+        changes = False
     if told is None:
         return Behind(start, doubts=True) if changes else None
     # don't change anything else: of what was asked for, nothing is forbidden
