@@ -65,6 +65,7 @@ def test_killed_while_it_stops_what_waits_the_stop_is_served_again_and_nothing_o
         assert ana.say(yes(asked)).run.reason == "NOTHING_WAITS"
         assert tenant.lines() == []
         assert list(ana.standing().pending_approvals) == []
+    assert broken(database_url(stack)) == []
 
 
 @pytest.mark.parametrize("point", ["agent.5#2", "agent.6", "agent.7", "agent.8", "agent.9", "agent.10", "agent.11"])

@@ -44,7 +44,7 @@ def upgraded(tmp_path: Path) -> Iterator[Stack]:
 
 
 def test_a_data_folder_of_the_version_before_opens_and_what_waited_happens_once(upgraded: Stack):
-    assert lines(upgraded, "shopping.txt") == ["answered"]
+    assert lines(upgraded, "shopping.txt", "local") == ["answered"]
     with Person(upgraded, "local", thread="kept") as person:
         names = (f"upgraded-{number:04d}" for number in range(100))  # the old folder knows a Person's own
 
@@ -54,14 +54,14 @@ def test_a_data_folder_of_the_version_before_opens_and_what_waited_happens_once(
         assert person.standing().last_run.reason == "AWAITING_APPROVAL"
         answered = say(f"APPROVE {WAITING[0]} {WAITING[1]}")
         assert answered.run.status == DONE
-        assert lines(upgraded, "shopping.txt") == ["everything else"]
+        assert lines(upgraded, "shopping.txt", "local") == ["everything else"]
         again = say(f"APPROVE {WAITING[0]} {WAITING[1]}")
         assert again.run.status == DONE
-        assert lines(upgraded, "shopping.txt") == ["everything else"]
+        assert lines(upgraded, "shopping.txt", "local") == ["everything else"]
         assert "without sugar" in say("what do you know about me?").reply.text
         assert "call Ana" in say("list my reminders").reply.text
         assert say('append "new" to shopping.txt').run.status == DONE
-    assert lines(upgraded, "shopping.txt") == ["everything else", "new"]
+    assert lines(upgraded, "shopping.txt", "local") == ["everything else", "new"]
 
 
 def test_the_log_of_the_version_before_verifies_under_this_one(upgraded: Stack, tmp_path: Path):

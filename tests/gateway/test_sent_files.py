@@ -238,9 +238,8 @@ async def test_a_description_that_lies_is_noticed(sending: Sending) -> None:
     phone = sending.desk.phone()
     await phone.say("envíame shared/box/a.txt")
     await sending.texts(phone, 1)
-    [row] = await sending.desk.rows("SELECT * FROM users")
     [conversation] = await sending.desk.rows("SELECT * FROM conversations")
-    agent, subject = sending.desk.gateway.agent, f"wa:{row.user_id}"
+    agent, subject = sending.desk.gateway.agent, f"wa:{conversation.user_id}"
     thread = await agent._client.acting_for(subject).get_thread(conversation.conversation_id)
     async with aclosing(agent._client.acting_for(subject).watch_thread(thread.id, reconnect=False)) as events:
         sent = await anext(event.detail async for event in events if event.kind == "file")

@@ -86,8 +86,10 @@ test("what is not repeated is this", async (context) => {
   const paths = server.calls.map((call) => call.path);
   const once = paths.filter((path) => paths.indexOf(path) === paths.lastIndexOf(path));
   assert.deepEqual(once.map((path) => path.split("/")[2]).sort(), [
+    "EndLift",
     "EraseValues",
     "ForgetMemory",
+    "Lift",
     "RenewClaim",
     "RevokeDecision",
     "RollbackBundle",

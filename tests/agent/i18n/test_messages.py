@@ -12,6 +12,7 @@ from phylactery_agent.i18n.texts import error_text, is_unknown, say
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.doubts import KINDS
 from phylactery_agent.rules.recognition import intents
+from phylactery_agent.runtime.guests.shares import Kind
 from phylactery_agent.runtime.turn import canned_replies
 from phylactery_agent.tools.registry import DisabledReason
 from phylactery_agent.tools.specs import BUILTIN_SPECS, CREATE_REMINDER, WRITE_FILE
@@ -42,6 +43,7 @@ def test_every_language_has_the_same_messages_with_the_same_values_and_the_code_
             "stays_": (WRITE_FILE.name, CREATE_REMINDER.name),
             "off_": get_args(DisabledReason),
             "ahead_": ("approved", "rejected"),
+            "share_": {*get_args(Kind)} - {"tokens"},
             "model_": {*asking.OUTAGES.values(), *asking._OF_TURN.values(), "unusable", "still_away"},
             "repeats_": ("DAILY", "WEEKLY", "MONTHLY", "YEARLY"),
             "ended_": {value for name, value in vars(canned_replies).items() if name.isupper()},

@@ -107,8 +107,13 @@ def _positions(connection: Connection) -> Iterator[str]:
         if positions != list(range(1, thread.last_position + 1)):
             yield f"thread {thread.thread_id} has turns {positions} and says {thread.last_position}"
         for turn in turns:
+            # a run that waits may be ended later, without a turn of its own: that is told once, beside the turn's end
             ends = connection.scalar(
-                sa.select(sa.func.count()).where(EVENTS.c.turn_id == turn.turn_id, EVENTS.c.kind == "run_finished")
+                sa.select(sa.func.count()).where(
+                    EVENTS.c.turn_id == turn.turn_id,
+                    EVENTS.c.kind == "run_finished",
+                    EVENTS.c.once != "run_cancelled",
+                )
             )
             led = turn.lead_turn not in ("", turn.turn_id) or turn.run_reason == "NOTHING_AWAITED"
             if turn.state == "handled" and ends != (0 if led else 1):

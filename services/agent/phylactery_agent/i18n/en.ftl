@@ -51,6 +51,7 @@ off_DESCRIPTION_CHANGED = the tool has changed since it was accepted; see “phy
 off_NOT_IN_CATALOG = RiskGate's catalog does not have this tool
 off_SCHEMA_DIFFERS = RiskGate's catalog describes this tool differently
 off_SERVER_UNAVAILABLE = the tool's server is not available, or no longer offers it
+off_NOT_FOR_GUESTS = this tool is for users, and whoever writes is a guest
 result_cut =
     { $output }…
     { $more ->

@@ -49,6 +49,7 @@ off_DESCRIPTION_CHANGED = la herramienta ha cambiado desde que se aceptó; mira 
 off_NOT_IN_CATALOG = el catálogo de RiskGate no tiene esta herramienta
 off_SCHEMA_DIFFERS = el catálogo de RiskGate describe esta herramienta de otra manera
 off_SERVER_UNAVAILABLE = el servidor de la herramienta no está disponible o ya no la ofrece
+off_NOT_FOR_GUESTS = esta herramienta es para usuarios, y quien escribe es un invitado
 result_cut =
     { $output }…
     { $more ->

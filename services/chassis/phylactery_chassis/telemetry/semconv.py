@@ -80,6 +80,7 @@ SLA_ERROR_RATE: Final = "sla.error_rate"
 
 PATHWAY: Final = "phylactery.pathway"
 MEMORY_LAYER: Final = "phylactery.memory.layer"
+SHARE: Final = "phylactery.share"
 MEMORY_READ_MS: Final = "memory.read_ms"
 MEMORY_WRITE_COUNT: Final = "memory.write_count"
 MEMORY_HIT_RATIO: Final = "memory.hit_ratio"

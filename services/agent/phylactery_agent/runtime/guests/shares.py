@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 import sqlalchemy as sa
 from phylactery_chassis.auth.levels import GUEST, is_of_channel
 from phylactery_chassis.errors import ResourceExhausted
+from phylactery_chassis.telemetry import semconv
 from phylactery_chassis.telemetry.telemetry import meter
 from phylactery_chassis.util.clock import MICROSECONDS
 from sqlalchemy.dialects.postgresql import insert
@@ -29,7 +30,9 @@ SILENT: Final = "silent"
 """The share that such a message passed, where the person was told before."""
 _DAY_US: Final = 86_400 * MICROSECONDS
 
-_spent = meter().create_counter("agent.shares_spent", description="uses refused because a person's share was used up")
+_spent = meter().create_counter(
+    "agent.shares_spent", unit="{use}", description="uses refused because a person's share was used up"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Shares:
         if not limit:
             return True
         if amount > limit:
-            _spent.add(1, {"kind": kind})
+            _spent.add(1, {semconv.SHARE: kind})
             return False
         day, fresh = now // _DAY_US, SHARES.c.day < now // _DAY_US  # a clock set back begins no new day
         row = insert(SHARES).values(
@@ -82,7 +85,7 @@ class Shares:
         ).returning(SHARES.c.used)
         if connection.execute(counted).first() is not None:
             return True
-        _spent.add(1, {"kind": kind})
+        _spent.add(1, {semconv.SHARE: kind})
         return False
 
     def take_for_turn(self, connection: Connection, lease: Lease, kind: Kind, now: int, *, amount: int = 1) -> bool:

@@ -54,15 +54,17 @@ class WaitingRun:
     steps: tuple[str, ...]
     """What it has not done and may still go on with, in the person's words."""
     done: tuple[str, ...]
+    asks: bool
+    """Whether it waits for words and said more than that it did not understand."""
     question: str
-    """What it asked if it waits for words, empty if it only said that it did not understand."""
+    """What it asked if it waits for words, empty if that was no question."""
     words: str
     """What the person said in its last turn, empty if that is not kept."""
 
     @property
     def asks_nothing(self) -> bool:
         """Return True if nothing is lost when it ends: it waits for any words at all."""
-        return not (self.card or self.steps or self.question)
+        return not (self.card or self.steps or self.asks)
 
 
 def command_of(turn: StoredTurn) -> Command | None:
@@ -124,7 +126,8 @@ def _waiting(row: Any) -> WaitingRun:
         card,
         steps=() if over else (*stand["running"], *stand["pending"]),
         done=stand["done"],
-        question="" if card or over or unknown else shortened(reply),
+        asks=bool(reply) and not (card or over or unknown),
+        question="" if card or over or unknown or "?" not in reply else shortened(reply),
         words=shortened(words) if parse_reply(words) is None else "",
     )
 

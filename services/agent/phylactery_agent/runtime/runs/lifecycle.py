@@ -232,7 +232,7 @@ def _stopped(stopped: Sequence[WaitingRun], language: Language, tools: ToolRegis
 
 def _left_of(one: WaitingRun, language: Language, tools: ToolRegistry) -> Sequence[str]:
     """Return what a run that was stopped has not done, as the person said it, or else what it asked to do."""
-    if one.steps or one.question:
+    if one.steps or one.asks:
         return _quoted(one.steps or ((one.words,) if one.words else ()), language, tools)
     return [named([one.tool for one in one.card], language, tools)] if one.card else []
 
