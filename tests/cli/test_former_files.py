@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,17 @@ from phylactery_cli.terminal import plain_console
 from tests.support.processes.stack import FREE_PORTS
 
 
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """Put back what a command that ends its process leaves ignored: programs of later tests would inherit it."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("left", [True, False])
 def test_who_starts_the_services_is_told_of_files_that_are_nobodys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: bool
