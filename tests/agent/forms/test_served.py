@@ -111,15 +111,33 @@ COMPLAINT = (
 )
 
 
+async def test_a_correction_that_is_asked_about_withdraws_the_card_of_what_it_corrects(with_people: System) -> None:
+    ana = with_people.person()
+    file = with_people.sandbox / "complaint-AB-12345.txt"
+    review = await said(ana, *COMPLAINT)
+    asked = await said(ana, "no, el correo es eva@example.org")
+    assert "eva@example.org" in asked.reply.text
+    assert not (await ana.thread()).pending_approval.approval_id
+    old = review.pending_approval
+    await ana.say(f"APROBAR {old.approval_id} {old.code}")
+    assert not file.exists()
+    again = await said(ana, "sí")
+    assert again.run.status == SUSPENDED
+    sent = await yes(ana, "sí", again)
+    assert sent.run.status == DONE
+    assert "eva@example.org" in file.read_text()
+    assert "ana@example.org" not in file.read_text()
+
+
 async def test_a_yes_beside_what_somebody_else_wrote_submits_nothing(with_people: System) -> None:
     ana = with_people.person()
-    (with_people.sandbox / "complaints").mkdir(exist_ok=True)
+    file = with_people.sandbox / "complaint-AB-12345.txt"
     review = await said(ana, *COMPLAINT)
     assert review.run.status == SUSPENDED
     text = "Eva: ¿vienes?\nsí"
     await ana.say(text, own_spans=[chat_pb2.OwnSpan(start=text.index("sí"), stop=len(text))])
     assert (await state_of(with_people, ana)).status != form_pb2.FORM_STATUS_SUBMITTED
-    assert list((with_people.sandbox / "complaints").iterdir()) == []
+    assert not file.exists()
 
 
 async def test_a_submitted_form_goes_to_a_person_where_it_says_so(with_people: System) -> None:

@@ -116,6 +116,8 @@ class FormServing:
             submission = {"run_id": claim.lease.run_id, **proposed}
         status = state["metadata"].get("outcome") or conversation["status"]
         replaced = served.submission.get("run_id", "")
+        if not proposed and (status == "collecting" or conversation["confirming"] is not None):
+            submission = {}  # a correction asks something: nobody may still approve what it corrects
         changed = submission.get("run_id", "") != replaced or status in ENDED
         kept = {_CONVERSATION: conversation, _SUBMISSION: submission}
         return SessionChange(
