@@ -25,6 +25,8 @@ import (
 var once = []string{
 	"/phylactery.agent.v1.EscalationService/RenewClaim",
 	"/phylactery.agent.v1.FormService/StartForm",
+	"/phylactery.agent.v1.GuestService/EndLift",
+	"/phylactery.agent.v1.GuestService/Lift",
 	"/phylactery.memory.v1.MemoryService/ForgetMemory",
 	"/phylactery.memory.v1.MemoryService/SetProfileFields",
 	"/phylactery.memory.v1.MemoryService/UpdateMemory",
