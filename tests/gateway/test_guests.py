@@ -74,7 +74,7 @@ async def test_a_strangers_phone_is_no_employees(whole: Whole) -> None:
         said = await whole.told(phone, text)
         assert "77" not in said
         assert not phone.inbox[-1].choices, "nothing is asked either"
-    assert whole.system.files_of_people("local") == []
+    assert whole.system.written("*.txt") == []
     assert "77" not in await whole.told(whole.desk.phone("ES.2", "34600000002"), "lee shared/box/notes.txt")
 
 
@@ -97,7 +97,7 @@ async def test_a_card_of_a_person_who_is_no_longer_lifted_runs_nothing(whole: Wh
     await whole.desk.revoke(whole.agent)
     await phone.press(asked, "Sí")
     await whole.desk.until(lambda: len(phone.inbox) == 2, "an answer")
-    assert whole.system.files_of_people("local") == []
+    assert whole.system.written("*.txt") == []
 
 
 async def test_a_person_lifted_before_they_write_is_served_at_once(whole: Whole) -> None:

@@ -177,7 +177,7 @@ class Whole:
 
     def has(self, name: str) -> bool:
         """Return True if somebody has a file of that name."""
-        return name in {path.name for path in self.system.files_of_people("local")}
+        return bool(self.system.written(name))
 
     async def after(self, phone: Any, *messages: tuple[str, Mapping[str, Any]], at: float = 0.0) -> Sequence[str]:
         """Return what the person is sent after these messages."""

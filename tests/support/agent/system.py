@@ -140,11 +140,6 @@ class System:
         """Return the files of a name, whoever's they are."""
         return list((self.folder / "agent" / "sandbox").rglob(name))
 
-    def files_of_people(self, tenant: str = "acme") -> list[Path]:
-        """Return every file in the folders of a tenant's people."""
-        found = (self.folder / "agent" / "sandbox").glob(f"tenant={tenant}/*/**/*")
-        return sorted(path for path in found if path.is_file())
-
     def person(self, subject: str = "ana", tenant: str = "acme") -> Person:
         """Return a user identified by loopback metadata."""
         return Person(self, (("x-phylactery-subject", subject), ("x-phylactery-tenant", tenant)))
