@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,24 @@ os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 # A process with threads is not forked, and numpy's arithmetic is small here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+_MEMORY = Path("/dev/shm")
+_ROOM_BYTES = 4 * 2**30  # a run of all tests at once keeps less than a tenth of it
+
+
+def _keep_files_in_memory() -> None:
+    """Let temporary files be in memory where there is room: nothing waits for a disk, and no test cuts the power.
+
+    A temporary folder that the environment names stays. Programs are installed and run in temporary folders.
+    """
+    if "TMPDIR" in os.environ or not os.access(_MEMORY, os.W_OK | os.X_OK):
+        return
+    runs_programs = not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC
+    if runs_programs and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES:
+        os.environ["TMPDIR"] = str(_MEMORY)
+
+
+_keep_files_in_memory()
 
 # Tests name their model themselves: the one that the caller uses is not asked.
 for _name in [name for name in os.environ if name.startswith(("PHYLACTERY_MODEL", "AGENT_MODEL", "AGENT_INTERPRETER"))]:

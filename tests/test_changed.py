@@ -10,6 +10,8 @@ import pytest
 from tests.support.changed import changed_files, concerned, day_ago
 from tests.support.packages.inputs import changed_inputs
 
+pytestmark = pytest.mark.slow
+
 
 def git(folder: Path, *words: str, date: str = "") -> str:
     who = ["-c", "user.name=ana", "-c", "user.email=ana@acme.es", "-c", "commit.gpgsign=false"]

@@ -15,6 +15,8 @@ from tests.support import ci
 from tests.support.ci import MOST_FLAKY, MOST_REPEATED, Run, main, report, run_tier
 from tests.support.tiers import has_none_of, without_group
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 PYTEST = [sys.executable, "-m", "pytest", "-p", "tests.support.tiers", "-p", "no:cacheprovider", "-q"]
 TIERED = """

@@ -67,6 +67,7 @@ def test_an_address_that_a_host_does_not_post_to_is_refused(tmp_path: Path, host
     assert not settings_path(host, tmp_path).exists()
 
 
+@pytest.mark.slow
 def test_the_doctor_proves_hooks_over_http(gate: ServedRiskGate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = settings_path("claude-code", tmp_path)
     folder = prepared(tmp_path / "hooks", gate.target)

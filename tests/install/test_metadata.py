@@ -66,6 +66,7 @@ def test_the_newest_release_of_the_changelog_is_this_version():
     assert re.findall(r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$", text, re.MULTILINE)[0] == project()["version"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "name"),
     [

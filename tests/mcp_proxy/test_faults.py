@@ -47,6 +47,7 @@ async def test_a_server_that_never_answers_usably_is_waited_for_so_long(make_pla
         await until((place.work / "cancelled").exists)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["line", "streams"])
 async def test_a_server_that_streams_without_end_is_given_up_in_bounded_memory(
     make_place: Callable[..., Place], fault: str
@@ -129,6 +130,7 @@ async def test_a_huge_result_is_cut_and_pictures_are_named(make_place: Callable[
     assert texts(facts) == "the text of it"
 
 
+@pytest.mark.slow
 async def test_a_server_gets_no_input_from_the_client_and_not_its_environment(
     make_place: Callable[..., Place], monkeypatch: pytest.MonkeyPatch
 ):

@@ -160,6 +160,7 @@ def _update(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Graphs, "get", updated)
 
 
+@pytest.mark.slow
 async def test_a_run_that_waits_does_not_go_on_in_another_version_and_its_effect_never_happens(
     system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,6 +96,7 @@ def test_plain_http_is_for_this_machine_unless_it_is_said() -> None:
 # ---- names ----
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.from_regex(r"\A[a-z][a-z0-9]{0,19}\Z"), st.text(max_size=200)), max_size=20, unique=True))
 def test_every_name_is_one_models_and_catalogs_take_and_no_two_tools_share_one(tools: list[tuple[str, str]]) -> None:
     names = [tool_name(server, tool) for server, tool in tools]

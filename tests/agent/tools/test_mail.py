@@ -101,6 +101,11 @@ async def post() -> AsyncIterator[Post]:
         yield opened
 
 
+@pytest.fixture(autouse=True)
+def _temporary_folders_of_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
     return tmp_path / "journal"

@@ -306,6 +306,7 @@ main()
 """Exports until a file would grow further: then the kernel kills it, as abruptly as any."""
 
 
+@pytest.mark.slow
 async def test_a_kill_in_the_middle_of_an_export_leaves_no_half_file(make_gate, call, tmp_path):
     gate = await make_gate()
     await fill_directly(gate, 2_000)

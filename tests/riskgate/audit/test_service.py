@@ -216,6 +216,7 @@ async def test_the_head_of_a_log_without_entries_is_signed_too(gate):
     assert (answer.size, answer.root_hash) == (0, hashlib.sha256(b"").digest())
 
 
+@pytest.mark.slow
 async def test_every_entry_is_proved_in_every_tree_and_every_tree_grows_out_of_every_earlier_one(busy, refused):
     people = {"acme": busy.person("aldo"), "zeta": busy.person("zora")}
     roots = {}

@@ -156,6 +156,7 @@ def test_a_comment_or_another_place_is_no_difference(tmp_path: Path) -> None:
 # ---- keygen, sign, activate, show -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_keygen_makes_a_pair_once_and_sign_lays_the_signature_beside_the_files(folder: Path, tmp_path: Path) -> None:
     key = tmp_path / "key.json"
     made = answered("policy", "keygen", "--out", key)

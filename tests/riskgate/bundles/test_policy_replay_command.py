@@ -91,6 +91,7 @@ async def test_replay_asks_the_new_bundle_who_is_in_a_group(make_gate, bundle_wi
     assert told["counts"] == [{"before": "ALLOW", "after": "BLOCKED", "calls": 1}]
 
 
+@pytest.mark.slow
 async def test_replay_that_only_narrows_passes_the_widening_check(gate, remote, ana, call, bundle_with):
     await ana.evaluate(call("read_file", '{"path":"a.txt"}'))
     words = (

@@ -117,6 +117,7 @@ async def test_a_replica_that_cannot_load_the_active_bundle_is_not_serving_until
     assert (await two.person("ana").evaluate(call(*READ))).bundle_revision == 2
 
 
+@pytest.mark.slow
 async def test_under_load_every_decision_is_of_one_bundle_and_fits_it(make_gate, bundle, stricter, call):
     gate = await make_gate()
     ana, petra = gate.person("ana"), gate.person("petra")

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from phylactery_riskgate.domain.facts.facts import NO_TOOL
@@ -104,6 +105,7 @@ def test_whatever_is_shown_and_called_has_facts_within_their_ranges(
     assert TaskFacts.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(_pieces(), _tools(), ARGUMENTS)
 def test_a_piece_that_was_kept_reads_the_same_after_it(pieces: list[Piece], tool: CatalogTool, arguments: Json) -> None:
@@ -126,6 +128,7 @@ def test_free_text_nobody_pointed_to_makes_no_argument_better_and_asks_for_nothi
     assert all(one.origin >= told[one.path] for one in after.arguments if one.path in {"/to", "/id", "/amount"})
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(_pieces(), _tools(), ARGUMENTS)
 def test_one_piece_after_the_other_is_all_pieces_at_once(

@@ -62,6 +62,7 @@ def test_a_private_value_the_user_asked_for_is_no_signal(words: str) -> None:
     assert facts("Secret Street 12345", words).signals == 0
 
 
+@pytest.mark.slow
 def test_a_text_of_which_not_all_is_looked_at_is_asked_about() -> None:
     long = facts("x " * (MAX_CONTENT // 2) + STREET)
     assert long.signals == 1

@@ -206,6 +206,7 @@ async def test_a_damaged_file_is_told_by_list_keys_without_a_path_and_ends_nothi
     assert not (await ana.list_keys()).stale
 
 
+@pytest.mark.slow
 def test_the_commands_make_rotate_revoke_list_and_export(tmp_path):
     data = ("--data-dir", tmp_path / "data")
     code, said = run("keys", "rotate", *data)

@@ -101,6 +101,7 @@ def test_what_does_not_fit_is_shown_from_both_ends_by_whole_characters(monkeypat
         assert (shown.marks, shown.left_out) == (marks | {Mark.CUT}, left)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["ао" * 250_000, "бж" * 250_000, "\u200b" * 333_000, "é" * 500_000, "中" * 350_000, "x" * 999_000],

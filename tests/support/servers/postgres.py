@@ -45,9 +45,10 @@ class Cluster:
     def start(self) -> None:
         """Start the cluster, and wait until it accepts connections.
 
-        Without ``sync`` it never syncs: no test cuts the machine's power.
+        Without ``sync`` it never syncs: no test cuts the machine's power. Its shared memory is files in its folder, so
+        that nothing stays of a cluster that is killed.
         """
-        options = f"-k {self._folder} -h ''" + ("" if self._sync else " -F")
+        options = f"-k {self._folder} -h '' -c dynamic_shared_memory_type=mmap" + ("" if self._sync else " -F")
         self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", options, "start")
 
     def stop(self, mode: str = "immediate") -> None:
