@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from phylactery_chassis.auth.identity import Principal, Role, level_of
+from phylactery_riskgate.cli.calls import CallFile
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle, single_user_bundle_folder
 from phylactery_riskgate.domain.documents import BundleError
 from phylactery_riskgate.domain.model import Caller, Decision, Verdict
@@ -14,6 +16,7 @@ from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 from tests.support.riskgate.bundles import ALLOW_ALL, SETTINGS, bundle_of, decide, policy, tool
 
+DELEGATE = Principal("agent", "acme", frozenset({Role.DELEGATE}))
 GUEST = Caller("wa:usr_1", "acme", "guest", direct=False)
 FOR_GUESTS = {
     "echo",
@@ -111,3 +114,25 @@ def test_what_a_form_submits_is_not_withheld(tmp_path: Path) -> None:
     filled = {"path": "report.txt", "text": "Day: monday"}
     assert decide(engine, "file", filled, caller=GUEST).decision is Decision.ALLOW
     assert refused(decide(engine, "file", {**filled, "path": "other.txt"}, caller=GUEST))
+
+
+@pytest.mark.parametrize(
+    ("user", "withheld"),
+    [
+        ({"id": "wa:usr_1", "delegated": True}, True),
+        ({"id": "tg:77", "tenant": "zeta", "delegated": True}, True),
+        ({"id": "bo", "level": "guest", "delegated": True}, True),
+        ({"id": "bo", "level": "guest"}, True),
+        ({"id": "wa:usr_1", "level": "user", "delegated": True}, False),  # lifted
+        ({"id": "bo", "delegated": True}, False),
+        ({"id": "wa:usr_1"}, False),  # who has a credential of their own is no person of a channel
+        ({}, False),
+    ],
+)
+def test_a_case_and_a_call_in_a_file_know_the_guests_that_riskgate_knows(user: dict[str, Any], withheld: bool) -> None:
+    call = CallFile.model_validate({"tool": "list_dir", "user": user})
+    caller = call.user.caller()
+    engine = DecisionEngine(load_bundle(default_bundle_folder()))
+    assert refused(decide(engine, "list_dir", {}, caller=caller)) is withheld
+    if not caller.direct:
+        assert level_of(DELEGATE, caller.subject, user.get("level", "")) == caller.level

@@ -17,7 +17,7 @@ from typing import Annotated, Literal, Protocol
 import yaml
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from phylactery_chassis.auth.levels import GUEST, USER, is_of_channel
+from phylactery_chassis.auth.levels import GUEST, USER, level_of_delegated
 from phylactery_chassis.errors import PermissionDenied, Unauthenticated
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock, MonotoneClock, SystemClock
@@ -180,14 +180,11 @@ def _checked_name(value: str, header: str) -> str:
 def level_of(actor: Principal, subject: str, told: str = "") -> str:
     """Return the level of an end user that a delegate names: GUEST, or USER, whom policies may know at another level.
 
-    A person of a channel is a guest unless the delegate tells that an operator lifted them. Anybody else is one only if
-    the delegate tells so. A delegate that is a guest itself names guests only. Raise Unauthenticated for another level.
+    A delegate that is a guest itself names guests only. Raise Unauthenticated if it tells another level.
     """
     if told not in {"", GUEST, USER}:
         raise Unauthenticated("UNAUTHENTICATED", f"metadata {LEVEL_HEADER} is neither '{GUEST}' nor '{USER}'")
-    if GUEST in {actor.level, told}:
-        return GUEST
-    return USER if told or not is_of_channel(subject) else GUEST
+    return GUEST if actor.level == GUEST else level_of_delegated(subject, told)
 
 
 def _on_behalf(actor: Principal, metadata: Mapping[str, str]) -> Principal:

@@ -20,9 +20,9 @@ from phylactery_riskgate.cli.policy import accepted
 from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Target, TokenFile, connect
 from phylactery_riskgate.decisions.explain import Explained
 from phylactery_riskgate.domain.bundle.case_runner import engine_for_cases
-from phylactery_riskgate.domain.bundle.cases import CaseFacts, CaseUsage
+from phylactery_riskgate.domain.bundle.cases import CaseFacts, CaseUsage, CaseUser
 from phylactery_riskgate.domain.documents import BundleError, read_document
-from phylactery_riskgate.domain.model import Caller, CallSite, Pathway, RawCall, Verdict
+from phylactery_riskgate.domain.model import CallSite, Pathway, RawCall, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.explanation import explain as explain_call
 
@@ -33,16 +33,6 @@ _EXIT = {"ALLOW": 0, "AUTH_REQUIRED": FAILED, "BLOCKED": BLOCKED}
 _STOPPED = frozenset({"FROZEN", "DECISION_REVOKED", "PERMIT_RETRACTED", "ASK_USED_UP", "TASK_ENDED", "CALL_NOT_KEPT"})
 """First reasons of a recorded answer that permits nothing any more, whatever was decided then."""
 _STANDARD_INPUT = Path("-")
-
-
-class _User(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    id: str = "ana"
-    tenant: str = "acme"
-    level: str = "user"
-    groups: list[str] = []
-    delegated: bool = False
 
 
 class CallFile(BaseModel):
@@ -64,7 +54,7 @@ class CallFile(BaseModel):
     approval_id: str = ""
     pathway: Pathway = "unspecified"
     min_bundle_revision: Annotated[int, Field(ge=0)] = 0
-    user: _User = _User()
+    user: CaseUser = CaseUser()
     thread_tenant: str = ""
     usage: dict[str, CaseUsage] = {}
     facts: CaseFacts | None = None
@@ -173,10 +163,9 @@ def _explain_here(folder: Path, call: CallFile, *, as_json: bool) -> explain_pb2
 
 
 def _decide(call: CallFile, engine: DecisionEngine) -> Verdict:
-    user = call.user
     return engine.decide(
         RawCall(call.tool, "explain", arguments_json=json.dumps(call.arguments)),
-        Caller(user.id, user.tenant, user.level, frozenset(user.groups), direct=not user.delegated),
+        call.user.caller(),
         CallSite(call.thread_id or "explain", "explain", call.plan_step, call.thread_tenant, call.pathway),
         approved=frozenset(call.approved),
         usage=lambda tool, charge: {

@@ -10,7 +10,7 @@ from cedarpy import pst
 
 from phylactery_riskgate.domain.bundle.bundle import Bundle, with_tools
 from phylactery_riskgate.domain.bundle.cases import BundleCase, CaseResult, compare
-from phylactery_riskgate.domain.model import Caller, CallSite, RawCall, Verdict
+from phylactery_riskgate.domain.model import CallSite, RawCall, Verdict
 from phylactery_riskgate.domain.policy.eligibility import Approver, enough
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.explanation import explain
@@ -44,10 +44,9 @@ def run_bundle_tests(bundle: Bundle) -> tuple[CaseResult, ...]:
 
 def ask_case(case: BundleCase, engine: DecisionEngine) -> Verdict:
     """Decide the call of a case."""
-    user = case.user
     return engine.decide(
         RawCall(case.tool, "case", arguments_struct=case.arguments),
-        Caller(user.id, user.tenant, user.level, frozenset(user.groups), direct=not user.delegated),
+        case.user.caller(),
         CallSite("case", "case", thread_tenant=case.thread_tenant, pathway=case.pathway),
         approved=frozenset(case.approved) | _approved(case, engine.bundle),
         usage=case.read_usage,

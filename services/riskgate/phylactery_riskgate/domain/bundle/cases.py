@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from phylactery_chassis.auth.levels import USER, level_of_delegated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain.catalog.catalog import read_catalog
 from phylactery_riskgate.domain.documents import Document
 from phylactery_riskgate.domain.intent.model import FROM_TEXT, NOBODY, RULES, UNSHOWN, Evidence, TaskFacts
-from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Counters, Pathway
+from phylactery_riskgate.domain.model import BoundCall, Caller, CatalogTool, Counters, Pathway
 from phylactery_riskgate.domain.pointers import pointer
 from phylactery_riskgate.domain.policy.evidence import MAX_INTENT, MAX_ORIGIN, MAX_SIGNALS, TaskReader
 from phylactery_riskgate.domain.policy.usage import Charge, units_of
@@ -25,13 +26,18 @@ class _Strict(BaseModel):
 
 
 class CaseUser(_Strict):
-    """The requesting user. A delegated user's level comes from entities.json."""
+    """The requesting user. A delegated user's level comes from entities.json, except that of a guest."""
 
     id: str = "ana"
     tenant: str = "acme"
-    level: str = "user"
+    level: str = ""
     groups: list[str] = []
     delegated: bool = False
+
+    def caller(self) -> Caller:
+        """Return the caller that RiskGate would see: a delegated person of a channel is a guest by default."""
+        level = self.level or (level_of_delegated(self.id) if self.delegated else USER)
+        return Caller(self.id, self.tenant, level, frozenset(self.groups), direct=not self.delegated)
 
 
 class CaseApprover(_Strict):
