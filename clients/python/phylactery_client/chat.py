@@ -73,6 +73,7 @@ class PhylacteryClient(ServiceClient):
         on_busy: str = "",
         graph: str = "",
         shown: PendingApproval | None = None,
+        quoted: bool = False,
         attachments: Sequence[Attachment | Place] = (),
         own_spans: Sequence[tuple[int, int]] | None = None,
         message_starts: Sequence[int] = (),
@@ -83,7 +84,8 @@ class PhylacteryClient(ServiceClient):
 
         The same request_id with the same body returns the same turn again; without one, each call is a new message.
         on_busy is ENQUEUE, REJECT, INTERRUPT or COALESCE, empty for ENQUEUE; graph is empty for the thread's own. shown
-        is the approval card the person saw: a text that is nothing but a clear yes or no answers exactly that card.
+        is the approval card the person saw: a text that is nothing but a clear yes or no answers exactly that card, if
+        it is the newest and nothing else waits, or if quoted is true: the person quoted it.
         attachments are files and places sent with the text, which may then be empty. own_spans are the half-open parts
         of the text, in code points, that the person wrote: what they forwarded or quoted is not among them, and is read
         as data. None means all of it, but none of it with acting_for: a channel says what it knows. message_starts are
@@ -97,7 +99,7 @@ class PhylacteryClient(ServiceClient):
             language=language,
             on_busy=_on_busy(on_busy),
             graph=graph,
-            shown_approvals=_shown(shown),
+            shown_approvals=_shown(shown, quoted=quoted),
             attachments=attachment_messages(attachments),
             own_spans=_own(own_spans),
             message_starts=message_starts,
@@ -114,6 +116,7 @@ class PhylacteryClient(ServiceClient):
         on_busy: str = "",
         graph: str = "",
         shown: PendingApproval | None = None,
+        quoted: bool = False,
         attachments: Sequence[Attachment | Place] = (),
         own_spans: Sequence[tuple[int, int]] | None = None,
         message_starts: Sequence[int] = (),
@@ -133,7 +136,7 @@ class PhylacteryClient(ServiceClient):
             language=language,
             on_busy=_on_busy(on_busy),
             graph=graph,
-            shown_approvals=_shown(shown),
+            shown_approvals=_shown(shown, quoted=quoted),
             attachments=attachment_messages(attachments),
             own_spans=_own(own_spans),
             message_starts=message_starts,
@@ -378,11 +381,13 @@ def _own(spans: Sequence[tuple[int, int]] | None) -> list[chat_pb2.OwnSpan]:
     return [chat_pb2.OwnSpan(start=start, stop=stop) for start, stop in (() if spans is None else spans or ((0, 0),))]
 
 
-def _shown(card: PendingApproval | None) -> list[chat_pb2.ShownApproval]:
+def _shown(card: PendingApproval | None, *, quoted: bool) -> list[chat_pb2.ShownApproval]:
     """Return the shown card as a message. A card without hashes comes from an agent that does not support it."""
     shown = () if card is None else (card, *card.also)
     return [
-        chat_pb2.ShownApproval(approval_id=one.approval_id, args_hash=one.args_hash) for one in shown if one.args_hash
+        chat_pb2.ShownApproval(approval_id=one.approval_id, args_hash=one.args_hash, quoted=quoted)
+        for one in shown
+        if one.args_hash
     ]
 
 

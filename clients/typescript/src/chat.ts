@@ -34,6 +34,8 @@ export interface MessageOptions extends CallOptions {
   readonly graph?: string;
   /** The card that the person saw: a text that is nothing but a clear yes or no answers exactly that card. */
   readonly shown?: ApprovalRequired;
+  /** Whether the person quoted that card: a yes or no then answers it, whatever else waits. */
+  readonly quoted?: boolean;
   /** Files and places sent with the text, which may then be empty; see `attachmentOf`. */
   readonly attachments?: readonly MessageInitShape<typeof AttachmentSchema>[];
   /**
@@ -189,7 +191,7 @@ export async function attachmentOf(
 }
 
 function requestOf(text: string, options: MessageOptions) {
-  const { threadId = "", language = "", graph = "", requestId = newRequestId(), shown, onBusy, attachments } = options;
+  const { threadId = "", language = "", graph = "", requestId = newRequestId(), shown, quoted = false, onBusy, attachments } = options;
   const { ownSpans, messageStarts } = options;
   return {
     requestId,
@@ -197,7 +199,7 @@ function requestOf(text: string, options: MessageOptions) {
     text,
     language,
     graph,
-    shownApprovals: shownOf(shown),
+    shownApprovals: shownOf(shown, quoted),
     attachments: [...(attachments ?? [])],
     // one that is empty says that there are none
     ownSpans: ownSpans?.length === 0 ? [{ start: 0, stop: 0 }] : [...(ownSpans ?? [])],
@@ -207,9 +209,9 @@ function requestOf(text: string, options: MessageOptions) {
 }
 
 /** Return the shown card as a message. A card without hashes comes from an agent that does not support it. */
-function shownOf(card: ApprovalRequired | undefined): MessageInitShape<typeof ShownApprovalSchema>[] {
+function shownOf(card: ApprovalRequired | undefined, quoted: boolean): MessageInitShape<typeof ShownApprovalSchema>[] {
   const shown = card === undefined ? [] : [card, ...card.also];
-  return shown.filter((one) => one.argsHash).map(({ approvalId, argsHash }) => ({ approvalId, argsHash }));
+  return shown.filter((one) => one.argsHash).map(({ approvalId, argsHash }) => ({ approvalId, argsHash, quoted }));
 }
 
 async function sha256(data: Uint8Array<ArrayBuffer>): Promise<string> {

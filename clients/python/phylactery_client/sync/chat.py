@@ -69,6 +69,7 @@ class PhylacteryClient(ServiceClient):
         on_busy: str = "",
         graph: str = "",
         shown: PendingApproval | None = None,
+        quoted: bool = False,
         attachments: Sequence[Attachment | Place] = (),
         own_spans: Sequence[tuple[int, int]] | None = None,
         message_starts: Sequence[int] = (),
@@ -79,7 +80,8 @@ class PhylacteryClient(ServiceClient):
 
         The same request_id with the same body returns the same turn again; without one, each call is a new message.
         on_busy is ENQUEUE, REJECT, INTERRUPT or COALESCE, empty for ENQUEUE; graph is empty for the thread's own. shown
-        is the approval card the person saw: a text that is nothing but a clear yes or no answers exactly that card.
+        is the approval card the person saw: a text that is nothing but a clear yes or no answers exactly that card, if
+        it is the newest and nothing else waits, or if quoted is true: the person quoted it.
         attachments are files and places sent with the text, which may then be empty. own_spans are the half-open parts
         of the text, in code points, that the person wrote: what they forwarded or quoted is not among them, and is read
         as data. None means all of it, but none of it with acting_for: a channel says what it knows. message_starts are
@@ -93,7 +95,7 @@ class PhylacteryClient(ServiceClient):
             language=language,
             on_busy=_on_busy(on_busy),
             graph=graph,
-            shown_approvals=_shown(shown),
+            shown_approvals=_shown(shown, quoted=quoted),
             attachments=attachment_messages(attachments),
             own_spans=_own(own_spans),
             message_starts=message_starts,
@@ -110,6 +112,7 @@ class PhylacteryClient(ServiceClient):
         on_busy: str = "",
         graph: str = "",
         shown: PendingApproval | None = None,
+        quoted: bool = False,
         attachments: Sequence[Attachment | Place] = (),
         own_spans: Sequence[tuple[int, int]] | None = None,
         message_starts: Sequence[int] = (),
@@ -129,7 +132,7 @@ class PhylacteryClient(ServiceClient):
             language=language,
             on_busy=_on_busy(on_busy),
             graph=graph,
-            shown_approvals=_shown(shown),
+            shown_approvals=_shown(shown, quoted=quoted),
             attachments=attachment_messages(attachments),
             own_spans=_own(own_spans),
             message_starts=message_starts,

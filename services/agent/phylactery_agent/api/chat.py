@@ -43,7 +43,7 @@ from phylactery_agent.api.threads import (
     too_old,
 )
 from phylactery_agent.media.attachments import MAX_ADDRESS, MAX_ATTACHMENTS, MAX_NAME, Attachment, Place
-from phylactery_agent.ports import MemoryRefusedError, MemoryUnavailableError
+from phylactery_agent.ports import ApprovalInfo, MemoryRefusedError, MemoryUnavailableError
 from phylactery_agent.ports.services import Services, TranscriptMessage, TranscriptPage
 from phylactery_agent.rules.going_on import split_answer
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
@@ -73,6 +73,7 @@ class ShownApproval(EdgeModel):
 
     approval_id: Identifier
     args_hash: Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+    quoted: bool = False
 
 
 class LocationRequest(EdgeModel):
@@ -120,6 +121,13 @@ class MessageRequest(EdgeModel):
     shown_approvals: Annotated[tuple[ShownApproval, ...], Field(max_length=20)] = ()
     own_spans: Annotated[tuple[OwnSpan, ...], Field(max_length=MAX_SPANS)] = ()
     message_starts: Annotated[tuple[int, ...], Field(max_length=MAX_SPANS)] = ()
+
+    @field_validator("shown_approvals")
+    @classmethod
+    def _all_or_none_quoted(cls, shown: tuple[ShownApproval, ...]) -> tuple[ShownApproval, ...]:
+        if len({one.quoted for one in shown}) > 1:
+            raise ValueError("quotes some of the approvals and not others: name only those that were quoted")
+        return shown
 
     @field_validator("text")
     @classmethod
@@ -318,8 +326,7 @@ class ChatEdge:
             update={"request_id": name, "text": split[0], "own_spans": spans, "message_starts": ()}
         )
         if await self.inbox.find(owner, name, self.sealer.body_hash(_body(first))) is None:
-            shown = {one.approval_id: one.args_hash for one in request.shown_approvals}
-            if not await self.showing.waiting(owner, request.thread_id, shown):
+            if not await self._waiting(owner, request):
                 return request
             await self._commit(principal, first, new_id("tu"))
         return request.model_copy(update={"text": split[1], "shown_approvals": ()})
@@ -383,13 +390,18 @@ class ChatEdge:
             answer = "no" if await self.forms.asks(owner.thread_key(request.thread_id)) else answer
         if answer == "unclear":
             return request.text, {}
-        shown = {one.approval_id: one.args_hash for one in request.shown_approvals}
-        waiting = await self.showing.waiting(owner, request.thread_id, shown)
+        waiting = await self._waiting(owner, request)
         if not waiting:
             return request.text, {}
         first, *others = waiting
         text = f"APPROVE {first.id} {first.code}" if answer == "yes" else f"REJECT {first.id}"
         return text, {other.id: other.code for other in others}
+
+    async def _waiting(self, owner: Owner, request: MessageRequest) -> Sequence[ApprovalInfo]:
+        """Return the pending approvals that a plain yes or no in a request answers."""
+        shown = {one.approval_id: one.args_hash for one in request.shown_approvals}
+        quoted = any(one.quoted for one in request.shown_approvals)
+        return await self.showing.waiting(owner, request.thread_id, shown, quoted=quoted)
 
     async def _gone(self, turn: StoredTurn) -> OutOfRange:
         """Return the error for a turn whose events are no longer stored."""
@@ -420,7 +432,7 @@ def _body(request: MessageRequest) -> bytes:
     """Return the content that must match when a request_id is repeated; default values are omitted."""
     body = [request.thread_id, request.text, request.language]
     choices = [request.on_busy or "enqueue", request.graph]
-    shown = [[one.approval_id, one.args_hash] for one in request.shown_approvals]
+    shown = [[one.approval_id, one.args_hash, *(["quoted"] * one.quoted)] for one in request.shown_approvals]
     whole = body if choices == ["enqueue", ""] and not shown else body + choices
     spans = [{"own": [list(one) for one in request.spans]}] if request.spans else []
     starts = [{"starts": list(request.message_starts)}] if request.message_starts else []
@@ -512,9 +524,7 @@ def _message(request: chat_pb2.SendMessageRequest | chat_pb2.StreamMessageReques
             "language": request.language,
             "on_busy": word_of(chat_pb2.OnBusy, request.on_busy, "ON_BUSY_"),
             "graph": request.graph,
-            "shown_approvals": tuple(
-                {"approval_id": shown.approval_id, "args_hash": shown.args_hash} for shown in request.shown_approvals
-            ),
+            "shown_approvals": tuple(fields(ShownApproval, shown) for shown in request.shown_approvals),
             "attachments": tuple(_attachment(attachment) for attachment in request.attachments),
             "own_spans": tuple(fields(OwnSpan, one) for one in request.own_spans),
             "message_starts": tuple(request.message_starts),

@@ -78,13 +78,20 @@ class Showing:
         runs = await self._runs.waiting_in(owner, thread_id)
         return [card for run in runs if (card := await self.pending(run)) is not None]
 
-    async def waiting(self, owner: Owner, thread_id: str, shown: Mapping[str, str]) -> Sequence[ApprovalInfo]:
+    async def waiting(
+        self, owner: Owner, thread_id: str, shown: Mapping[str, str], *, quoted: bool
+    ) -> Sequence[ApprovalInfo]:
         """Return a thread's pending approvals, the waiting run's first, if they match what the requester was shown.
 
         shown has the hashes by approval id. Return nothing if they are not all of one card, the newest; if more is
         pending than was shown, including in another run; if another message was sent since; if another person must
-        approve; or if RiskGate is unavailable.
+        approve; or if RiskGate is unavailable. What was quoted need only be pending, on whichever card.
         """
+        if quoted:
+            cards = await self.all_pending(owner, thread_id)
+            live = [one for card in cards for name in _ids(card.stored) if (one := card.live.get(name)) is not None]
+            seen = [one for one in live if one.approval_class == SELF_CLASS and shown.get(one.id) == one.args_hash]
+            return seen if len(seen) == len(shown) else ()
         run = await self._runs.newest(owner, thread_id)
         waiting = await self._runs.waiting_in(owner, thread_id)
         if run is None or [one.run_id for one in waiting] != [run.run_id]:

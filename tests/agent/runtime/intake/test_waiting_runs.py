@@ -6,6 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import grpc
 import pytest
 import sqlalchemy as sa
 from phylactery.agent.v1 import chat_pb2, run_pb2
@@ -302,9 +303,12 @@ _STATE = {
 }
 
 
-def shown(response: chat_pb2.SendMessageResponse) -> list[chat_pb2.ShownApproval]:
+def shown(response: chat_pb2.SendMessageResponse, *, quoted: bool = False) -> list[chat_pb2.ShownApproval]:
     card = response.pending_approval
-    return [chat_pb2.ShownApproval(approval_id=one.approval_id, args_hash=one.args_hash) for one in (card, *card.also)]
+    return [
+        chat_pb2.ShownApproval(approval_id=one.approval_id, args_hash=one.args_hash, quoted=quoted)
+        for one in (card, *card.also)
+    ]
 
 
 def waiting_ids(thread: chat_pb2.Thread) -> list[str]:
@@ -377,6 +381,30 @@ async def test_with_two_cards_a_yes_changes_nothing_and_names_both_and_each_is_a
         assert (done.run.id, done.run.status) == (asked.run.id, DONE)
         assert system.sandbox.joinpath(name).exists()
     assert sorted(path.name for path in system.sandbox.iterdir()) == ["lista.txt", "notas.txt"]
+
+
+async def test_with_two_cards_a_yes_that_quotes_one_answers_that_one(system: System, ana: Person) -> None:
+    first, second = await ana.say(WRITE), await ana.say(OTHER)
+    done = await ana.say("sí", shown_approvals=shown(first, quoted=True))
+    assert (done.run.id, done.run.status) == (first.run.id, DONE)
+    assert [path.name for path in system.sandbox.iterdir()] == ["notas.txt"]
+    again = await ana.say("sí", shown_approvals=shown(first, quoted=True))  # it was answered: nothing else is meant
+    assert waiting_ids(await ana.thread()) == [second.pending_approval.approval_id]
+    assert again.reply.text.startswith("No está claro a qué respondes")
+    await ana.say("hola")
+    refused = await ana.say("mejor no", shown_approvals=shown(second, quoted=True))
+    assert refused.run.id == second.run.id
+    assert [path.name for path in system.sandbox.iterdir()] == ["notas.txt"]
+
+
+async def test_a_quotation_of_other_arguments_or_of_one_among_others_answers_nothing(ana: Person) -> None:
+    first, second = await ana.say(WRITE), await ana.say(OTHER)
+    [one], [other] = shown(first, quoted=True), shown(second, quoted=True)
+    one.args_hash = other.args_hash
+    await ana.say("sí", shown_approvals=[one])
+    assert len(waiting_ids(await ana.thread())) == 2
+    with pytest.raises(grpc.aio.AioRpcError, match="name only those that were quoted"):
+        await ana.say("sí", shown_approvals=[*shown(first, quoted=True), *shown(second)])
 
 
 async def test_a_yes_after_something_else_was_said_counts_only_once_it_is_clear_to_what(

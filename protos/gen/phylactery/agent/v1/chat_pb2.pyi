@@ -328,19 +328,26 @@ class ShownApproval(_message.Message):
 
     APPROVAL_ID_FIELD_NUMBER: _builtins.int
     ARGS_HASH_FIELD_NUMBER: _builtins.int
+    QUOTED_FIELD_NUMBER: _builtins.int
     approval_id: _builtins.str
     """approval_id is the approval. Required."""
     args_hash: _builtins.str
     """args_hash is the args_hash of the card that was shown: "sha256:" and 64 hex digits. Required."""
+    quoted: _builtins.bool
+    """quoted is true if the user quoted the card of this approval, so that the text is about it alone. It then also applies
+    while other approvals of the thread are pending and after other messages, and answers only what was quoted. True in
+    every ShownApproval of the request or in none. Part of the body for idempotency.
+    """
     def __init__(
         self,
         *,
         approval_id: _builtins.str = ...,
         args_hash: _builtins.str = ...,
+        quoted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "args_hash", b"args_hash"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "args_hash", b"args_hash", "quoted", b"quoted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -524,7 +524,11 @@ type ShownApproval struct {
 	// approval_id is the approval. Required.
 	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
 	// args_hash is the args_hash of the card that was shown: "sha256:" and 64 hex digits. Required.
-	ArgsHash      string `protobuf:"bytes,2,opt,name=args_hash,json=argsHash,proto3" json:"args_hash,omitempty"`
+	ArgsHash string `protobuf:"bytes,2,opt,name=args_hash,json=argsHash,proto3" json:"args_hash,omitempty"`
+	// quoted is true if the user quoted the card of this approval, so that the text is about it alone. It then also applies
+	// while other approvals of the thread are pending and after other messages, and answers only what was quoted. True in
+	// every ShownApproval of the request or in none. Part of the body for idempotency.
+	Quoted        bool `protobuf:"varint,3,opt,name=quoted,proto3" json:"quoted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -571,6 +575,13 @@ func (x *ShownApproval) GetArgsHash() string {
 		return x.ArgsHash
 	}
 	return ""
+}
+
+func (x *ShownApproval) GetQuoted() bool {
+	if x != nil {
+		return x.Quoted
+	}
+	return false
 }
 
 // SendMessageResponse is the result of the turn.
@@ -1711,11 +1722,12 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\blatitude\x18\x01 \x01(\x01R\blatitude\x12\x1c\n" +
 	"\tlongitude\x18\x02 \x01(\x01R\tlongitude\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
-	"\aaddress\x18\x04 \x01(\tR\aaddress\"M\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\"e\n" +
 	"\rShownApproval\x12\x1f\n" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12\x1b\n" +
-	"\targs_hash\x18\x02 \x01(\tR\bargsHash\"\xec\x01\n" +
+	"\targs_hash\x18\x02 \x01(\tR\bargsHash\x12\x16\n" +
+	"\x06quoted\x18\x03 \x01(\bR\x06quoted\"\xec\x01\n" +
 	"\x13SendMessageResponse\x12*\n" +
 	"\x03run\x18\x01 \x01(\v2\x18.phylactery.agent.v1.RunR\x03run\x122\n" +
 	"\x05reply\x18\x02 \x01(\v2\x1c.phylactery.agent.v1.MessageR\x05reply\x12P\n" +
