@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,7 +42,7 @@ def _keep_files_in_memory() -> None:
         return
     runs_programs = not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC
     if runs_programs and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES:
-        os.environ["TMPDIR"] = str(_MEMORY)
+        os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)  # which somebody may have asked for already
 
 
 _keep_files_in_memory()

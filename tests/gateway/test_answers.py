@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from phylactery_gateway.channels.messages import Kind
+from phylactery_gateway.channels.messages import (
+    ELSEWHERE,
+    Delivery,
+    Element,
+    Kept,
+    Kind,
+    Option,
+    Outgoing,
+    Received,
+    Status,
+)
+from phylactery_gateway.channels.port import Action, SendError
 
+from tests.gateway.test_other_peoples_words import telegram_element, text, whatsapp_element
 from tests.support.gateway.stores import DAY, Stores, card, open_stores
+
+SEATS = Outgoing(
+    "How many?\n\n1. North\n2. South", (Option("North", {"say": "North"}), Option("South", {"say": "South"}))
+)
 
 
 @pytest.fixture
@@ -53,10 +70,6 @@ async def test_a_word_answers_the_question_before_it_whatever_came_after(stores:
     turn = await stores.turn()
     assert turn is not None
     assert list(turn.shown) == [("ap_1", "hash of ap_1")]
-    await stores.say("2", at=51)
-    turn = await stores.turn()
-    assert turn is not None
-    assert (turn.approval_id, turn.approve) == ("ap_1", False)
 
 
 @pytest.mark.parametrize("option", ["out_removed.0", "unknown", "out_removed.99"])
@@ -79,3 +92,251 @@ async def test_a_templates_own_button_answers_no_question(stores: Stores) -> Non
     turn = await stores.turn()
     assert turn is not None
     assert (turn.text, turn.approval_id, list(turn.shown)) == ("Sí", "", [])
+
+
+@pytest.mark.parametrize("number", ["1", "2", " 1 ", "2."])
+async def test_a_number_answers_no_approval(stores: Stores, number: str) -> None:
+    """It may be the answer to what a form asked before the card."""
+    await stores.told(Outgoing("How many seats?"))
+    await stores.send()
+    await stores.told(card())
+    await stores.send()
+    stores.seconds = 100
+    await stores.say(number)
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.text.strip(), turn.approval_id) == (number.strip(), "")
+
+
+async def test_an_approval_whose_buttons_cannot_be_shown_says_how_it_is_answered_and_takes_no_number(
+    stores: Stores,
+) -> None:
+    await stores.told(Outgoing(card().text, card().options, in_words="Responde «Sí» o «No»."))
+    await stores.send(SendError(Action.WITHOUT_OPTIONS, "131009"))
+    stores.seconds = 50
+    await stores.send()
+    [(body,)] = await stores.rows("SELECT body FROM outbox")
+    assert Outgoing.read(json.loads(body)).text == "May I?\n\nResponde «Sí» o «No»."
+    stores.seconds = 100
+    await stores.say("1")
+    turn = await stores.turn()
+    assert turn is not None
+    assert turn.approval_id == ""
+
+
+@pytest.mark.parametrize(("number", "said"), [("1", "North"), ("2", "South"), ("3", "3"), ("0", "0")])
+async def test_a_number_answers_a_list_that_shows_it(stores: Stores, number: str, said: str) -> None:
+    await stores.told(SEATS)
+    await stores.send()
+    stores.seconds = 100
+    await stores.say(number)
+    turn = await stores.turn()
+    assert turn is not None
+    assert turn.text == said
+
+
+async def test_a_number_is_words_where_the_message_shows_none(stores: Stores) -> None:
+    await stores.told(Outgoing("Which?", SEATS.options))
+    await stores.send()
+    stores.seconds = 100
+    await stores.say("1")
+    turn = await stores.turn()
+    assert turn is not None
+    assert turn.text == "1"
+
+
+async def test_a_quotation_is_about_the_quoted_card_alone(stores: Stores) -> None:
+    await stores.told(card("ap_1"))
+    first = await stores.send()
+    await stores.told(card("ap_2"))
+    await stores.send()
+    stores.seconds = 100
+    await stores.say("hola")
+    await stores.say("sí", refers_to=first)
+    await stores.say("y no")
+    found = [await stores.turn_of_several() for _ in range(3)]
+    assert [(one.text, list(one.shown), one.quotes) for one in found] == [
+        ("hola", [("ap_2", "hash of ap_2")], False),
+        ("sí", [("ap_1", "hash of ap_1")], True),
+        ("y no", [("ap_2", "hash of ap_2")], False),
+    ]
+
+
+@pytest.mark.parametrize("quoted", ["wamid.1", "wamid.of.another", "elsewhere"])
+async def test_a_quotation_of_anything_else_answers_no_card(stores: Stores, quoted: str) -> None:
+    await stores.told(card())
+    await stores.send()
+    stores.seconds = 100
+    await stores.say("sí", refers_to=quoted)
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.text, list(turn.shown), turn.approval_id) == ("sí", [], "")
+
+
+@pytest.mark.parametrize("command", ["/approve", "/reject"])
+async def test_a_command_that_quotes_a_card_answers_it(stores: Stores, command: str) -> None:
+    await stores.told(card("ap_1"))
+    first = await stores.send()
+    await stores.told(card("ap_2"))
+    await stores.send()
+    stores.seconds = 100
+    await stores.say(command, refers_to=first)
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.approval_id, turn.approve) == ("ap_1", command == "/approve")
+
+
+async def test_a_plain_yes_answers_the_newest_event_alone(stores: Stores) -> None:
+    """The card before it was withdrawn, or is another question: one answer is not for both."""
+    for name in ("ap_1", "ap_2"):
+        await stores.told(card(name))
+        await stores.send()
+    await stores.told(Outgoing("Three things."), card("ap_3"), card("ap_4"))
+    for _ in range(3):
+        await stores.send()
+    stores.seconds = 100
+    await stores.say("sí")
+    turn = await stores.turn()
+    assert turn is not None
+    assert [name for name, _ in turn.shown] == ["ap_4", "ap_3"]
+
+
+@pytest.mark.parametrize("sign", ["👍", "👍🏽", "👎", "👎🏿"])
+async def test_a_thumb_on_a_card_answers_exactly_that_one(stores: Stores, sign: str) -> None:
+    await stores.told(card("ap_1"))
+    first = await stores.send()
+    await stores.told(card("ap_2"))
+    await stores.send()
+    stores.seconds = 100
+    await stores.say(sign, kind=Kind.REACTION, refers_to=first)
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.approval_id, turn.approve) == ("ap_1", sign.startswith("👍"))
+
+
+@pytest.mark.parametrize(
+    ("sign", "high_risk"), [("❤️", False), ("👌", False), ("🙏", False), ("👍", True), ("👎", True)]
+)
+async def test_another_sign_and_a_thumb_at_high_risk_answer_nothing_and_one_line_says_how(
+    stores: Stores, sign: str, high_risk: bool
+) -> None:
+    options = tuple(Option(one.title, {**one.does, "high_risk": high_risk}) for one in card().options)
+    await stores.told(Outgoing("May I?", options))
+    asked = await stores.send()
+    stores.seconds = 100
+    for _ in range(3):
+        await stores.say(sign, kind=Kind.REACTION, refers_to=asked)
+    assert await stores.turn() is None
+    bodies = [json.loads(body)["text"] for (body,) in await stores.rows("SELECT body FROM outbox ORDER BY position")]
+    assert bodies == [
+        "May I?",
+        "Ese signo ahí no responde a nada. Pulsa un botón del mensaje, o cítalo y escribe «sí» o «no».",
+    ]
+
+
+@pytest.mark.parametrize(("sign", "on"), [("", "card"), ("👍", "words"), ("👍", "wamid.1"), ("👍", "unknown")])
+async def test_a_sign_that_was_taken_away_or_is_on_no_card_says_nothing(stores: Stores, sign: str, on: str) -> None:
+    await stores.told(Outgoing("Hello."))
+    words = await stores.send()
+    await stores.told(card())
+    asked = await stores.send()
+    stores.seconds = 100
+    await stores.say(sign, kind=Kind.REACTION, refers_to={"card": asked, "words": words}.get(on, on))
+    assert await stores.turn() is None
+    assert await stores.states() == ["sent", "sent"]
+
+
+@pytest.mark.parametrize("answer", ["sí", "👍", "button"])
+async def test_a_card_of_which_a_part_never_came_is_not_answered_with_yes(stores: Stores, answer: str) -> None:
+    await stores.told(Outgoing("The beginning of a long text"), card(text="and its end"))
+    part, asked = await stores.send(), await stores.send()
+    await stores.status(Status(part, Delivery.SENT, "131026"))
+    assert await stores.states() == ["failed", "sent"]
+    stores.seconds = 100
+    if answer == "button":
+        [(outbox_id,)] = await stores.rows("SELECT outbox_id FROM outbox WHERE state = 'sent'")
+        await stores.say("Sí", kind=Kind.CHOICE, option=f"{outbox_id}.0")
+    else:
+        await stores.say(
+            answer, kind=Kind.TEXT if answer == "sí" else Kind.REACTION, refers_to="" if answer == "sí" else asked
+        )
+    turn = await stores.turn()
+    assert turn is None or (list(turn.shown), turn.approval_id) == ([], "")
+
+
+IMAGE = {"type": "image", "image": {"id": "1", "mime_type": "image/png", "caption": "sí"}}
+PHOTO = {"photo": [{"file_id": "f"}], "caption": "sí"}
+
+
+@pytest.mark.parametrize(
+    ("element", "quoted"),
+    [
+        (whatsapp_element(text("sí", context={"id": "wamid.0", "from": "1555"})), "wamid.0"),
+        (whatsapp_element(IMAGE | {"context": {"id": "wamid.0"}}), "wamid.0"),
+        (whatsapp_element(text("sí")), ""),
+        (whatsapp_element(text("sí", context={"forwarded": False})), ""),
+        (whatsapp_element(text("sí", context={"id": 5})), ""),
+        (telegram_element({"text": "sí", "reply_to_message": {"message_id": 2}}), "2"),
+        (telegram_element(PHOTO | {"reply_to_message": {"message_id": 2}}), "2"),
+        (telegram_element({"text": "sí", "external_reply": {"origin": {"type": "user"}}}), ELSEWHERE),
+        (telegram_element({"text": "sí", "reply_to_story": {"id": 1, "chat": {"id": 9}}}), ELSEWHERE),
+        (telegram_element({"text": "sí"}), ""),
+    ],
+)
+def test_what_a_message_quotes_is_read(element: Element, quoted: str) -> None:
+    assert isinstance(element.content, Received)
+    assert (element.content.refers_to, element.content.kind is Kind.EDIT) == (quoted, False)
+
+
+def reacted(*signs: str, user: int = 7, kind: str = "private") -> Element:
+    """Return a reaction of Telegram."""
+    new = [
+        {"type": "emoji", "emoji": sign} if sign else {"type": "custom_emoji", "custom_emoji_id": "1"} for sign in signs
+    ]
+    return telegram_element(
+        {"chat": {"id": 7, "type": kind}, "user": {"id": user}, "old_reaction": [], "new_reaction": new},
+        "message_reaction",
+    )
+
+
+@pytest.mark.parametrize(
+    ("element", "sign"),
+    [
+        (whatsapp_element({"type": "reaction", "reaction": {"message_id": "3", "emoji": "👍🏽"}}), "👍🏽"),
+        (whatsapp_element({"type": "reaction", "reaction": {"message_id": "3", "emoji": ""}}), ""),
+        (whatsapp_element({"type": "reaction", "reaction": {"message_id": "3"}}), ""),
+        (reacted("👍"), "👍"),
+        (reacted("🔥", "👎"), "👎"),
+        (reacted(""), "?"),
+        (reacted(), ""),
+    ],
+)
+def test_an_emoji_on_a_message_is_read(element: Element, sign: str) -> None:
+    assert isinstance(element.content, Received)
+    assert (element.content.kind, element.content.refers_to, element.content.text) == (Kind.REACTION, "3", sign)
+
+
+def pressed(presser: int, chat: int = 7) -> Element:
+    """Return the press of a button in a chat of Telegram."""
+    query = {"id": "9", "from": {"id": presser}, "data": "out.0", "message": {"chat": {"id": chat, "type": "private"}}}
+    return telegram_element(query, "callback_query")
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        pressed(8),
+        pressed(8, chat=-7),
+        telegram_element({"text": "sí", "from": {"id": 8}}),
+        telegram_element({"text": "sí", "from": {"id": 8}}, "edited_message"),
+        telegram_element(PHOTO | {"from": {"id": 8}}),
+        reacted("👍", user=8),
+        reacted("👍", kind="group"),
+    ],
+)
+def test_nobody_answers_in_the_chat_of_another(element: Element) -> None:
+    assert isinstance(element.content, Kept)
+
+
+def test_the_person_of_a_chat_presses_its_buttons() -> None:
+    assert isinstance(pressed(7).content, Received)

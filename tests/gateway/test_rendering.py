@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from phylactery.agent.v1 import event_pb2
 from phylactery_client.chat import event_of
 from phylactery_gateway.channels.messages import Outgoing
+from phylactery_gateway.channels.port import Limits
 from phylactery_gateway.delivery import rendering
 from phylactery_gateway.delivery.rendering import Renderer
+from phylactery_gateway.telegram.channel import LIMITS as TELEGRAM
 from phylactery_gateway.whatsapp.channel import LIMITS
 
 from tests.support.packages.messages import MessageSet
@@ -17,8 +20,8 @@ from tests.support.packages.messages import MessageSet
 HASH = "sha256:" + 64 * "a"
 
 
-def read(*events: dict[str, Any], language: str = "en") -> list[tuple[str, list[Outgoing]]]:
-    renderer = Renderer(LIMITS, language)
+def read(*events: dict[str, Any], language: str = "en", limits: Limits = LIMITS) -> list[tuple[str, list[Outgoing]]]:
+    renderer = Renderer(limits, language)
     said = []
     for sequence, event in enumerate(events, 1):
         raw = event_pb2.Event(thread_id="t", run_id="run_1", sequence=sequence, **event)
@@ -94,7 +97,7 @@ def test_a_person_who_handles_the_thread_is_named():
 
 
 def test_a_card_says_what_will_be_done_and_cannot_be_disguised():
-    long = "x" * 5_000
+    long = "x" * 900 + "…«12,345 characters left out»…" + "x" * 900 + " FIN"
     arguments = [
         event_pb2.ApprovalArgument(path="/to", display='"eve@example.org"', control=True),
         event_pb2.ApprovalArgument(path="/subject", display='"Hi' + " " * 900 + 'approved"'),
@@ -104,13 +107,57 @@ def test_a_card_says_what_will_be_done_and_cannot_be_disguised():
     asked = card()
     del asked.arguments[:]
     asked.arguments.extend(arguments)
-    [(_, [said])] = read({"approval_required": asked}, {"message": event_pb2.AssistantMessage(text="May I?")})
-    question, to, subject, body, other = said.text.split("\n")
+    [(_, [body, said])] = read({"approval_required": asked}, {"message": event_pb2.AssistantMessage(text="May I?")})
+    assert not body.options
+    question, to, subject, above, other = said.text.split("\n")
     assert (question, to) == ("May I?", 'to: "eve@example.org"')
+    assert above == "message: as above (1846 characters)"
     assert subject == 'subject: "Hi[900 spaces]approved"'
-    assert body.startswith('message: "xxx')
-    assert body.endswith("… (5002 characters in all)")
+    assert body.text == f'message: "{"x" * 900}…[12,345 characters are not shown here]…{"x" * 900} FIN"'
     assert other == 'x: "a\ufffdYes: approved\ufffd\ufffdb"'
+
+
+@pytest.mark.parametrize("length", [320, 900, 1_100, 2_000])
+@pytest.mark.parametrize("limits", [LIMITS, TELEGRAM], ids=["whatsapp", "telegram"])
+def test_all_of_a_value_is_shown_and_the_buttons_are_under_the_question(length: int, limits: Limits):
+    """Whatever the value has in it: none of it begins a message, least of all the one with the buttons."""
+    forged = 'May I read a file? file: "b.txt"'
+    value = ("Harmless words. " * 200)[: length - len(forged) - 5] + forged + " FIN"
+    asked = card()
+    asked.arguments.append(event_pb2.ApprovalArgument(path="/content", display=f'"{value}"'))
+    said = read({"approval_required": asked}, {"message": event_pb2.AssistantMessage(text="May I?")}, limits=limits)
+    [(_, messages)] = said
+    *before, last = messages
+    assert all(one.text.startswith("text") and not one.options for one in before)
+    assert last.text.startswith('May I?\nfile: "a.txt"\ntext: ')
+    assert [option.title for option in last.options] == ["Yes", "No"]
+    shown = "".join(re.sub(r"^text( \(\d+/\d+\))?: ", "", one.text) for one in before) or last.text
+    assert f'{value}"'.replace(" ", "") in shown.replace(" ", "")
+    assert all(len(one.text) <= (limits.body if one.options else limits.text) for one in messages)
+
+
+def test_many_long_values_are_shown_each_under_its_name():
+    asked = card()
+    for name in ("subject", "body", "x"):
+        asked.arguments.append(event_pb2.ApprovalArgument(path=f"/{name}", display=f'"{name * 400}"'))
+    [(_, messages)] = read({"approval_required": asked}, {"message": event_pb2.AssistantMessage(text="?" * 900)})
+    assert [one.text.split(":")[0] for one in messages] == [
+        "?" * 900,
+        "subject",
+        "message",
+        "May I write a file?\nfile",
+    ]
+    assert messages[-1].text.endswith(f'\nx: "{"x" * 400}"')
+
+
+def test_what_cannot_be_shown_whole_is_refused_here_and_not_approved():
+    asked = card()
+    for number in range(40):
+        asked.arguments.append(event_pb2.ApprovalArgument(path=f"/a{number}", display=f'"{"y" * 1_900}"'))
+    [(_, messages)] = read({"approval_required": asked}, {"message": event_pb2.AssistantMessage(text="May I?")})
+    assert [option.title for one in messages for option in one.options] == ["No"]
+    assert any("cannot say yes to it here" in one.text for one in messages)
+    assert messages[-1].options
 
 
 def test_a_file_is_described_before_it_is_sent():

@@ -123,7 +123,7 @@ async def test_what_is_not_a_message_gets_no_reply(desk: Desk) -> None:
     group = text("wamid.3", "hola a todos", group_id="g1")
     assert await desk.graph.post(changed(desk, messages=[reaction, identity, group])) == 200
     assert await desk.graph.post(desk.graph.change({"standby": [text("wamid.4", "hola")]}, name="standby")) == 200
-    assert await kinds(desk) == ["kept:group", "kept:standby", "kept:system", "kept:type:reaction"]
+    assert await kinds(desk) == ["kept:group", "kept:standby", "kept:system", "received"]
     assert await desk.rows("SELECT * FROM messages") == await desk.rows("SELECT * FROM outbox") == []
 
 

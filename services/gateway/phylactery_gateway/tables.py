@@ -79,6 +79,7 @@ messages = sa.Table(
     sa.Column("kind", _NAME, nullable=False),
     sa.Column("text", sa.LargeBinary, nullable=False),
     sa.Column("option", _EXTERNAL, nullable=False),
+    sa.Column("quotes", _EXTERNAL, nullable=False, server_default=""),
     sa.Column("sent_us", sa.BigInteger, nullable=False),
     sa.Column("receive_us", sa.BigInteger, nullable=False),
     sa.Column("state", _NAME, nullable=False),

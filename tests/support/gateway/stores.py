@@ -89,12 +89,13 @@ class Stores:
         option: str = "",
         at: float = -1,
         passed_on: str = "",
+        refers_to: str = "",
     ) -> int:
         """Receive a message, written ``at`` that second; ``passed_on`` is what somebody else wrote in it."""
         written_us = START_US + round((self.seconds if at < 0 else at) * SECOND_US)
         wamid = f"wamid.{self.numbers + 1}"
         return await self.receive(
-            Received(sender or person(), kind, text, written_us, wamid, option, passed_on=passed_on)
+            Received(sender or person(), kind, text, written_us, wamid, option, refers_to, passed_on=passed_on)
         )
 
     async def conversation(self) -> str:
@@ -110,6 +111,15 @@ class Stores:
         if turn is not None:
             await self.turns.given(conversation_id, turn, TurnState.GIVEN, self.now_us)
             assert await self.turns.next(conversation_id, self.now_us) is None
+        return turn
+
+    async def turn_of_several(self) -> Turn:
+        """Return the next of several turns that are due in the oldest conversation, as if the agent took it."""
+        conversation_id = await self.conversation()
+        await self.turns.claim(conversation_id, self.now_us)
+        turn = await self.turns.next(conversation_id, self.now_us)
+        assert turn is not None, "no turn is due"
+        await self.turns.given(conversation_id, turn, TurnState.GIVEN, self.now_us)
         return turn
 
     async def told(self, *messages: Outgoing, source: str = "") -> None:

@@ -33,6 +33,8 @@ class Kind(StrEnum):
 
     TEXT = "text"
     CHOICE = "choice"
+    REACTION = "reaction"
+    """An emoji on one message."""
     QUICK_REPLY = "quick_reply"
     """The press of a template's own button: words, which answer nothing that was shown besides."""
     EDIT = "edit"
@@ -42,6 +44,8 @@ class Kind(StrEnum):
     UNREADABLE = "unreadable"
 
 
+ELSEWHERE: Final = "elsewhere"
+"""What a text quotes that quotes something of which the conversation knows nothing."""
 FETCHED: Final = frozenset({"image", "audio", "document"})
 """The kinds of files that the agent gets."""
 
@@ -87,7 +91,7 @@ class Received:
     option: str = ""
     """For a choice, the id of the option that was pressed."""
     refers_to: str = ""
-    """For an edit or a deletion, the external id of the message it is about."""
+    """The external id of the message that an edit or a deletion changes, an emoji is on, or a text quotes."""
     media: Media | None = None
     passed_on: str = ""
     """What somebody else wrote, by the channel's own marks: forwarded, or written by a bot in the person's name. It is
@@ -186,12 +190,15 @@ class Outgoing:
     list_title: str = ""
     """What opens the options where they are a list instead of buttons."""
     file: File | None = None
+    in_words: str = ""
+    """What stands in the text where options cannot be shown; empty for their numbers, by which they are then chosen."""
 
     def stored(self) -> dict[str, Any]:
         """Return it as JSON."""
         return {
             "text": self.text,
             "list_title": self.list_title,
+            "in_words": self.in_words,
             "options": [{"title": option.title, "does": dict(option.does)} for option in self.options],
             **({"file": list(self.file)} if self.file else {}),
         }
@@ -206,7 +213,21 @@ class Outgoing:
             tuple(Option(one["title"], one["does"]) for one in options),
             stored.get("list_title", ""),
             File(*file) if file else None,
+            stored.get("in_words", ""),
         )
+
+    def with_lines(self) -> Outgoing:
+        """Return the message with its options written in its text."""
+        lines = self.in_words or self._numbers()
+        return self if lines in self.text else replace(self, text=f"{self.text}\n\n{lines}")
+
+    @property
+    def is_numbered(self) -> bool:
+        """True if the numbers of the options stand in the text."""
+        return not self.in_words and bool(self.options) and self._numbers() in self.text
+
+    def _numbers(self) -> str:
+        return "\n".join(f"{number}. {option.title}" for number, option in enumerate(self.options, 1))
 
 
 def option_id(outbox_id: str, number: int) -> str:

@@ -33,7 +33,7 @@ def parts(message: Outgoing, limits: Limits) -> Sequence[Outgoing]:
     if message.file is not None:
         return [message]
     if form_of(message, limits) != "buttons" and message.options:
-        message = replace(message, text=f"{message.text}\n\n{numbered(message.options)}")
+        message = message.with_lines()
     if not message.options:
         return [Outgoing(text) for text in split(message.text, limits.text)]
     room = limits.text if form_of(message, limits) == "text" else limits.body
@@ -47,11 +47,6 @@ def parts(message: Outgoing, limits: Limits) -> Sequence[Outgoing]:
     return [*(Outgoing(text) for text in before), replace(message, text=last)]
 
 
-def numbered(options: Sequence[Option]) -> str:
-    """Return options as numbered lines."""
-    return "\n".join(f"{number}. {option.title}" for number, option in enumerate(options, 1))
-
-
 def row_titles(options: Sequence[Option], most: int) -> Sequence[str]:
     """Return the titles of a list's rows. They are different, because a channel refuses two that are alike."""
     return [
@@ -62,13 +57,14 @@ def row_titles(options: Sequence[Option], most: int) -> Sequence[str]:
 
 def split(text: str, most: int) -> list[str]:
     """Return a text in parts of at most ``most`` characters, cut at the end of a line or word where there is one."""
-    found = list(_cut(text, most))
+    found = list(pieces(text, most))
     if len(found) > _MAX_PARTS:
         found = [*found[: _MAX_PARTS - 1], found[_MAX_PARTS - 1][: most - 1] + "…"]
     return found or [text]
 
 
-def _cut(text: str, most: int) -> Iterator[str]:
+def pieces(text: str, most: int) -> Iterator[str]:
+    """Yield all of a text in parts of at most ``most`` characters, cut as split does."""
     left = text.strip()
     while len(left) > most:
         places = (left.rfind(mark, most // 2, most) for mark in ("\n\n", "\n", ". ", " "))

@@ -66,6 +66,7 @@ class Agent:
             "\n".join(filter(None, (own, turn.passed_on))),
             thread_id=conversation.thread_id,
             shown=shown,
+            quoted=turn.quotes and shown is not None,
             attachments=files,
             own_spans=[(0, len(own))] if own else [],
             message_starts=turn.starts,

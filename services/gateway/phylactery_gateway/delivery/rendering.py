@@ -18,7 +18,7 @@ from phylactery_client.results import Event, PendingApproval
 
 from phylactery_gateway.channels.messages import File, Option, Outgoing
 from phylactery_gateway.channels.port import Limits
-from phylactery_gateway.channels.presentation import parts
+from phylactery_gateway.channels.presentation import parts, pieces
 from phylactery_gateway.i18n.texts import say
 from phylactery_gateway.store.outbox import HUMAN
 
@@ -36,9 +36,15 @@ _KNOWN: Final = frozenset(
     }
 )
 """Events that are nothing to read on a phone. One of a newer agent is read if it has a text for the person."""
-_MAX_SHOWN_ARGUMENT: Final = 300
+_SHORT_LINE: Final = 100
+"""An argument of so few characters stays in the message with the buttons."""
+_MOST_BEFORE: Final = 10
+"""Nobody reads more messages than that before they answer."""
+_ROOM_FOR_NUMBERS: Final = 20
 _MAX_NAME: Final = 200
 _BLANKS: Final = re.compile(r"\s{8,}")
+_LEFT_OUT: Final = re.compile("…«([0-9,]+) characters left out»…")
+"""What RiskGate writes where it shows the beginning and the end of a value that is longer than 2,000 characters."""
 _FILE_NAMES: Final = ("file", "file/bytes", "file/type", "file/begins")
 _NAMED: Final = frozenset({"path", "content", "to", "subject", "body", "url", "text", "when", *_FILE_NAMES})
 """Arguments that have a name people know, in the messages."""
@@ -104,34 +110,67 @@ class Renderer:
         return replace(message, list_title=say("choose", self._language)) if message.options else message
 
     def _card(self, text: str, card: PendingApproval) -> Sequence[Outgoing]:
-        """Return the messages of a card: one for each call, with two buttons that answer that call alone."""
+        """Return the messages of a card: of each call, with two buttons that answer that call alone."""
         calls = (card, *card.also)
         if len(calls) == 1:
-            return [self._call(text or self._question(card), card)]
+            return self._call(text or self._question(card), card)
         told = [Outgoing(text)] if text else []
-        return [*told, *(self._call(self._question(one), one) for one in calls)]
+        return [*told, *(message for one in calls for message in self._call(self._question(one), one))]
 
-    def _call(self, text: str, one: PendingApproval) -> Outgoing:
-        lines = [text]
-        if one.risk in _HIGH:
-            lines.append(say("high_risk", self._language))
-        lines += [self._argument(argument.path, argument.display) for argument in one.arguments]
+    def _call(self, text: str, one: PendingApproval) -> Sequence[Outgoing]:
+        """Return the messages of a call. The buttons are under one that begins with the question and names everything.
+
+        What has no room there goes before it, in messages that begin with the argument's name: a message that begins in
+        the middle of a value would be written by whoever wrote the value. What cannot be shown whole has no yes.
+        """
+        before, lines, whole = self._shown(text, one)
         if one.approval_class != "self" or not one.args_hash:
-            return Outgoing("\n".join(lines))
-        bound = {"approval": one.approval_id, "args_hash": one.args_hash}
-        options = (
-            Option(say("yes", self._language), {**bound, "approve": True}),
-            Option(say("no", self._language), {**bound, "approve": False}),
-        )
-        return Outgoing("\n".join(lines), options)
+            return [*before, Outgoing("\n".join(lines))]
+        bound: dict[str, Any] = {"approval": one.approval_id, "args_hash": one.args_hash}
+        bound |= {"high_risk": True} if one.risk in _HIGH else {}
+        yes, no = say("yes", self._language), say("no", self._language)
+        agrees, refuses = Option(yes, {**bound, "approve": True}), Option(no, {**bound, "approve": False})
+        in_words = say("answer_in_words", self._language, yes=yes, no=no)
+        return [*before, Outgoing("\n".join(lines), (agrees, refuses) if whole else (refuses,), in_words=in_words)]
 
-    def _argument(self, path: str, display: str) -> str:
-        """Return one line for an argument: nothing in it is a line of its own, or is pushed out of sight unnoticed."""
+    def _shown(self, text: str, one: PendingApproval) -> tuple[Sequence[Outgoing], Sequence[str], bool]:
+        """Return what goes before the message with the buttons, the lines of that, and whether it is everything."""
+        room, before = self._limits.body, dict[int, Sequence[str]]()
+        head = [text] if len(text) <= room // 2 else [self._question(one)]
+        careful = [say("high_risk", self._language)] if one.risk in _HIGH else []
+        named = [self._argument(argument.path, argument.display) for argument in one.arguments]
+        lines = [f"{name}: {value}" for name, value in named]
+        while sum(map(len, lines)) + len(lines) > room - len("\n".join([*head, *careful])):
+            longest = max(range(len(lines)), key=lambda at: len(lines[at]), default=0)
+            if not lines or len(lines[longest]) <= _SHORT_LINE:
+                break
+            name, value = named[longest]
+            before[longest] = self._in_parts(name, value)
+            lines[longest] = say("above", self._language, name=name, count=len(value))
+        told = [*([] if head == [text] else [text]), *(part for at in sorted(before) for part in before[at])]
+        lines = [*head, *careful, *lines]
+        whole = len("\n".join(lines)) <= room and len(told) <= _MOST_BEFORE
+        if not whole:
+            lines.insert(1, say("card_too_long", self._language))
+        return [Outgoing(part) for part in told[:_MOST_BEFORE]], lines, whole
+
+    def _in_parts(self, name: str, value: str) -> Sequence[str]:
+        """Return a value as texts that each begin with its name, and say which part they are."""
+        found = list(pieces(value, self._limits.text - len(name) - _ROOM_FOR_NUMBERS))
+        if len(found) == 1:
+            return [f"{name}: {value}"]
+        return [f"{name} ({number}/{len(found)}): {part}" for number, part in enumerate(found, 1)]
+
+    def _argument(self, path: str, display: str) -> tuple[str, str]:
+        """Return the name of an argument, and as much of its value as RiskGate shows, both on one line.
+
+        Nothing in it is a line of its own, or is pushed out of sight unnoticed.
+        """
         name = path.removeprefix("/")
         shown = _BLANKS.sub(lambda found: say("blanks", self._language, count=len(found[0])), display)
-        if len(shown) > _MAX_SHOWN_ARGUMENT:
-            shown = say("cut", self._language, text=shown[:_MAX_SHOWN_ARGUMENT], count=len(display))
-        return f"{say('arg_' + name.replace('/', '_'), self._language) if name in _NAMED else name}: {_one_line(shown)}"
+        shown = _LEFT_OUT.sub(lambda found: say("left_out", self._language, count=found[1]), shown)
+        known = say("arg_" + name.replace("/", "_"), self._language) if name in _NAMED else name
+        return _one_line(known), _one_line(shown)
 
     def _question(self, one: PendingApproval) -> str:
         key = "may_i" if one.approval_class == "self" else "other_person"

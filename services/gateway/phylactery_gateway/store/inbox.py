@@ -31,6 +31,7 @@ from phylactery_gateway.channels.port import SECOND_US, Channel
 from phylactery_gateway.i18n.texts import say
 from phylactery_gateway.store import outbox, people
 from phylactery_gateway.store.accounts import count_inbound
+from phylactery_gateway.store.cards import answered_by_sign
 from phylactery_gateway.tables import conversations, inbox, media, messages
 
 STALE_US: Final = 8 * 24 * 3_600 * SECOND_US
@@ -106,7 +107,8 @@ class Inbox:
             case Received() as received:
                 received = replace(received, sent_us=received.sent_us or now_us)
                 if received.sent_us > now_us - STALE_US:
-                    self._received(connection, channel, element.account, received, now_us)
+                    take = self._reacted if received.kind is Kind.REACTION else self._received
+                    take(connection, channel, element.account, received, now_us)
                 count_inbound(connection, channel, element.account, now_us)  # last: others wait for its lock
             case Status() as status:
                 outbox.apply_status(connection, channel, status, now_us)
@@ -152,6 +154,7 @@ class Inbox:
                 text=text.encode("utf-8", "replace"),
                 passed_on=received.passed_on.encode("utf-8", "replace"),
                 option=received.option,
+                quotes=received.refers_to if received.kind in _QUOTING else "",
                 sent_us=received.sent_us,
                 receive_us=now_us,
                 state=state,
@@ -180,6 +183,18 @@ class Inbox:
             told = Outgoing(say(notice, row.language))
             outbox.add(connection, row.conversation_id, f"notice:{message_id}", [told], now_us)
 
+    def _reacted(self, connection: Connection, channel: Channel, account: str, received: Received, now_us: int) -> None:
+        """Take an emoji for the button that it stands for, or tell how the card it is on is answered, once a card."""
+        row = self._conversation(connection, channel, account, received.sender, now_us)
+        chosen = answered_by_sign(connection, row.conversation_id, received.refers_to, received.text)
+        if chosen:
+            pressed = replace(received, kind=Kind.CHOICE, option=chosen)
+            self._received(connection, channel, account, pressed, now_us)
+        elif chosen is not None and row.human_until_us <= now_us:
+            outbox.open_window(connection, row.conversation_id, now_us)
+            told = Outgoing(say("how_to_react", row.language))
+            outbox.add(connection, row.conversation_id, f"reaction:{received.refers_to}", [told], now_us)
+
     def _work_us(self, connection: Connection, row: sa.Row[Any], now_us: int) -> int:
         """Return when the conversation's messages are given to the agent: after a pause in them, but not too late."""
         query = sa.select(sa.func.min(messages.c.receive_us)).where(
@@ -206,6 +221,7 @@ class Inbox:
         outbox.silence(connection, row.conversation_id)
 
 
+_QUOTING: Final = (Kind.TEXT, Kind.MEDIA)
 _NOTICES: Final = {
     Kind.STICKER: "sticker",
     Kind.MEDIA: "media",

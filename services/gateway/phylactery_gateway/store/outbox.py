@@ -20,7 +20,6 @@ from sqlalchemy.engine import Connection
 
 from phylactery_gateway.channels.messages import Delivery, File, Outgoing, Status
 from phylactery_gateway.channels.port import SECOND_US, Action, Address, Channel, SendError
-from phylactery_gateway.channels.presentation import numbered
 from phylactery_gateway.i18n.texts import say
 from phylactery_gateway.store import people
 from phylactery_gateway.store.accounts import account_burst, account_of, hold_templates, pause, set_rate, wait_us
@@ -281,8 +280,7 @@ def _without_options(row: sa.Row[Any], next_us: int) -> dict[str, Any]:
     body = json.loads(row.body)
     if body.get("plain") or not body["options"]:
         return {"state": State.FAILED}
-    lines = numbered(Outgoing.read(body).options)
-    text = body["text"] if lines in body["text"] else f"{body['text']}\n\n{lines}"
+    text = Outgoing.read(body).with_lines().text
     return {
         "state": State.PENDING,
         "next_us": next_us,

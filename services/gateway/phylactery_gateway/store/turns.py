@@ -19,23 +19,19 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
 from phylactery_gateway.channels.messages import FETCHED, Kind, Media, Outgoing, option_of
-from phylactery_gateway.channels.port import SECOND_US, Address
-from phylactery_gateway.store import lifts, people
+from phylactery_gateway.channels.port import Address
+from phylactery_gateway.store import cards, lifts, people
 from phylactery_gateway.store import outbox as outgoing
 from phylactery_gateway.store.inbox import MessageState
-from phylactery_gateway.tables import NEVER_US, conversations, media, messages, outbox, turns
+from phylactery_gateway.tables import NEVER_US, conversations, media, messages, turns
 
 _MAX_TOGETHER: Final = 20
 _MAX_FILES: Final = 8
 """The most files the agent takes with a message (docs/input.md)."""
 _MAX_TEXT: Final = 20_000
-_LAST_CARDS: Final = 8
-_LAST_SEEN: Final = 20
 _LAST_TURNS: Final = 100
-_COMMANDS: Final[Mapping[str, int]] = {"/approve": 0, "/reject": 1}
-"""What the agent says to answer a question with that is not the last one, and which of its buttons that is."""
-_READING_US: Final = SECOND_US
-"""Nobody answers what they have had before them for less than this. A channel's times are whole seconds besides."""
+_COMMANDS: Final[Mapping[str, bool]] = {"/approve": True, "/reject": False}
+"""What the agent says to answer a question with that is not the last one, and which answer that is."""
 
 
 class TurnState(StrEnum):
@@ -69,7 +65,7 @@ class Turn:
     turn_id: str
     text: str
     shown: Sequence[tuple[str, str]]
-    """The approvals whose buttons the person saw last, each with the hash of its arguments."""
+    """The approvals whose buttons the person saw last, or which they quoted, each with the hash of its arguments."""
     approval_id: str = ""
     """Not empty if a button of this approval was pressed."""
     args_hash: str = ""
@@ -84,6 +80,8 @@ class Turn:
     """What others wrote that came with it, which is no part of the text."""
     starts: Sequence[int] = ()
     """Where in the text a further message begins, in code points."""
+    quotes: bool = False
+    """True if the person quoted the message that ``shown`` is from."""
     tries: int = 0
 
 
@@ -217,16 +215,18 @@ class Turns:
             room = max(_MAX_TEXT - len(text) - 1, 0)
             passed_on = "\n".join(filter(None, map(_passed_on, rows)))[:room]
             plain = not passed_on and all(row.kind not in (Kind.QUICK_REPLY, Kind.MEDIA) for row in rows)
-            shown = _shown(connection, conversation_id, rows[0].sent_us) if plain else ()
+            quoted = rows[0].quotes
+            about = cards.before(connection, conversation_id, rows[0].sent_us, quoted) if plain else ()
             files = _files(connection, rows)
             turn = Turn(
                 turn_id_of(rows[0]),
                 text,
-                shown,
+                cards.shown(about),
                 external_id=rows[-1].external_id,
                 media=files,
                 passed_on=passed_on,
                 starts=starts,
+                quotes=bool(quoted),
             )
         body = {name: value for name, value in asdict(turn).items() if name not in ("turn_id", "tries")}
         connection.execute(
@@ -376,15 +376,14 @@ def _waiting(connection: Connection, conversation_id: str) -> Sequence[sa.Row[An
 def _batch(rows: Sequence[sa.Row[Any]]) -> Sequence[sa.Row[Any]]:
     """Return the messages of one turn: those a person wrote in a row, with as many files as the agent takes at once.
 
-    A pressed button is a turn of its own.
+    A pressed button is a turn of its own, and so is a message that quotes another: it is about that one alone.
     """
-    if rows and rows[0].kind == Kind.CHOICE:
-        return rows[:1]
     files = 0
     for place, row in enumerate(rows):
         files += row.kind == Kind.MEDIA
-        if row.kind == Kind.CHOICE or files > _MAX_FILES:
-            return rows[:place]
+        alone = row.kind == Kind.CHOICE or row.quotes
+        if alone or files > _MAX_FILES:
+            return rows[: max(place, 1)]
     return rows
 
 
@@ -419,22 +418,18 @@ def _files(connection: Connection, rows: Sequence[sa.Row[Any]]) -> Sequence[Medi
 
 
 def _typed_option(connection: Connection, conversation_id: str, rows: Sequence[sa.Row[Any]]) -> str:
-    """Return the option a person chose by typing its number, '' if they did not.
-
-    Only the newest message counts that they had before them when they wrote.
-    """
-    text = _own(rows[0]).strip().rstrip(".")
-    if len(rows) == 1 and rows[0].kind == Kind.TEXT and (command := text.lower()) in _COMMANDS:
-        return _open_card(connection, conversation_id, rows[0].sent_us, _COMMANDS[command])
-    if len(rows) > 1 or rows[0].kind == Kind.MEDIA or not (text.isascii() and text.isdigit()) or len(text) > 2:  # noqa: PLR2004 - no list is longer
+    """Return the option a person chose by typing its number or a command, '' if they did not."""
+    if len(rows) > 1 or rows[0].kind == Kind.MEDIA:
         return ""
-    newest = connection.execute(_seen(conversation_id, rows[0].sent_us).limit(1)).first()
-    if newest is None or not 0 < int(text) <= len(json.loads(newest.body)["options"]):
-        return ""
-    return f"{newest.outbox_id}.{int(text) - 1}"
+    text, row = _own(rows[0]).strip().rstrip("."), rows[0]
+    about = cards.before(connection, conversation_id, row.sent_us, row.quotes)
+    if row.kind == Kind.TEXT and (command := text.lower()) in _COMMANDS:
+        return _open_card(connection, conversation_id, about, wanted=_COMMANDS[command])
+    is_number = text.isascii() and text.isdigit() and len(text) <= 2  # noqa: PLR2004 - no list is longer
+    return cards.typed_number(about, int(text)) if is_number else ""
 
 
-def _open_card(connection: Connection, conversation_id: str, written_us: int, number: int) -> str:
+def _open_card(connection: Connection, conversation_id: str, about: Sequence[cards.Before], *, wanted: bool) -> str:
     """Return the option of the only card that a person had before them and has not answered, '' if there is not one."""
     given = connection.execute(
         sa.select(turns.c.body)
@@ -443,28 +438,23 @@ def _open_card(connection: Connection, conversation_id: str, written_us: int, nu
         .limit(_LAST_TURNS)
     )
     answered = {json.loads(row.body)["approval_id"] for row in given}
-    found: list[str] = []
-    for row in connection.execute(_seen(conversation_id, written_us).limit(_LAST_SEEN)):
-        options = Outgoing.read(json.loads(row.body)).options
-        if number < len(options) and str(options[number].does.get("approval", "")) not in {"", *answered}:
-            found.append(f"{row.outbox_id}.{number}")
+    found = [one.option(wanted) for one in about if one.card is not None and one.card[0] not in answered]
     return found[0] if len(found) == 1 else ""
 
 
 def _of_option(connection: Connection, conversation_id: str, row: sa.Row[Any], chosen: str) -> Turn:
     """Return the turn of an option.
 
-    One that is none of this conversation's, or whose message was removed, is stale: its title, a plain yes perhaps,
-    was an answer to that message and to nothing else.
+    One that is none of this conversation's, or whose message was removed or not sent whole, is stale: its title, a
+    plain yes perhaps, was an answer to that message and to nothing else.
     """
     outbox_id, number = option_of(chosen) or ("", 0)
-    query = sa.select(outbox.c.body).where(outbox.c.outbox_id == outbox_id, outbox.c.conversation_id == conversation_id)
-    body = connection.execute(query).scalar()
-    options = Outgoing.read(json.loads(body)).options if body else ()
+    found = cards.find(connection, conversation_id, outbox_id)
+    options = found.message.options if found is not None else ()
     turn_id, external_id = turn_id_of(row), row.external_id
-    if number >= len(options):
+    does = options[number].does if number < len(options) else {}
+    if found is None or not does or (does.get("approve") and not found.whole):
         return Turn(turn_id, "", (), stale=True, external_id=external_id)
-    does = options[number].does
     if approval_id := str(does.get("approval", "")):
         verb = "APPROVE" if does["approve"] else "REJECT"
         return Turn(
@@ -477,28 +467,3 @@ def _of_option(connection: Connection, conversation_id: str, row: sa.Row[Any], c
             external_id=external_id,
         )
     return Turn(turn_id, str(does["say"]), (), external_id=external_id)
-
-
-def _seen(conversation_id: str, written_us: int) -> sa.Select[Any]:
-    """Return the query for what a person had before them when they wrote, newest first."""
-    return (
-        sa.select(outbox)
-        .where(
-            outbox.c.conversation_id == conversation_id,
-            outbox.c.state == outgoing.State.SENT,
-            outbox.c.sent_us.between(1, written_us - _READING_US),
-        )
-        .order_by(outbox.c.position.desc())
-    )
-
-
-def _shown(connection: Connection, conversation_id: str, written_us: int) -> Sequence[tuple[str, str]]:
-    """Return the approvals on the newest messages a person saw, as far as these are: what a plain yes may answer."""
-    found: list[tuple[str, str]] = []
-    for row in connection.execute(_seen(conversation_id, written_us).limit(_LAST_CARDS)):
-        options = Outgoing.read(json.loads(row.body)).options
-        first = options[0].does if options else {}
-        if "approval" not in first:
-            break
-        found.append((str(first["approval"]), str(first["args_hash"])))
-    return found

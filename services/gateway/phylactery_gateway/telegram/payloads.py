@@ -7,7 +7,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from phylactery_gateway.channels.messages import Content, Element, Identity, Kept, Kind, Media, Received, Sender
+from phylactery_gateway.channels.messages import (
+    ELSEWHERE,
+    Content,
+    Element,
+    Identity,
+    Kept,
+    Kind,
+    Media,
+    Received,
+    Sender,
+)
 from phylactery_gateway.channels.port import SECOND_US
 from phylactery_gateway.telegram.types import plain_type
 
@@ -23,6 +33,8 @@ _OTHERS: Final = (
     *("via_bot", "sender_chat", "sender_business_bot", "is_automatic_forward"),
 )
 """Marks of a message that somebody else wrote: forwarded, written by a bot, a channel or another's account."""
+_QUOTES: Final = ("external_reply", "reply_to_story", "reply_to_checklist_task_id")
+"""Marks of an answer to something that is not in the chat."""
 _UNREADABLE: Final = ("location", "contact", "venue", "poll", "dice", "video_note")
 
 _Json = Mapping[str, Any]
@@ -45,6 +57,8 @@ def parse(account: str, body: bytes) -> Sequence[Element]:
 def _content(update: _Json) -> Content:
     if "callback_query" in update:
         return _pressed(update["callback_query"])
+    if "message_reaction" in update:
+        return _reaction(update["message_reaction"], int(update["update_id"]))
     for name, kind in (("message", Kind.TEXT), ("edited_message", Kind.EDIT)):
         if name in update:
             return _message(update[name], kind, int(update["update_id"]))
@@ -58,6 +72,21 @@ def _pressed(query: _Json) -> Content:
     identifier = _bounded(str(query["id"]), _MAX_ID)
     data = _bounded(query["data"], _MAX_ID)
     return Received(_sender(query["from"], message["chat"]), Kind.CHOICE, data, 0, f"callback:{identifier}", data)
+
+
+def _reaction(reaction: _Json, update_id: int) -> Content:
+    """Return the emoji a person put on a message last, the empty text where they took it away."""
+    if reaction["chat"]["type"] != "private":
+        return Kept("group")
+    signs = [one.get("emoji") or "?" for one in reaction["new_reaction"]]
+    return Received(
+        _sender(reaction["user"], reaction["chat"]),
+        Kind.REACTION,
+        _bounded(signs[-1], _MAX_ID) if signs else "",
+        int(reaction["date"]) * SECOND_US,
+        f"reaction:{update_id}",
+        refers_to=str(int(reaction["message_id"])),
+    )
 
 
 def _message(message: _Json, kind: Kind, update_id: int) -> Content:
@@ -78,8 +107,10 @@ def _read(message: _Json, kind: Kind, update_id: int) -> Content:  # noqa: PLR09
         edit_us = int(message.get("edit_date", message["date"])) * SECOND_US
         edited = f"{external_id}:edit:{update_id}"  # there may be two in a second
         return Received(sender, kind, text, edit_us, edited, refers_to=external_id)
+    quoted = message.get("reply_to_message")
+    quotes = str(int(quoted["message_id"])) if isinstance(quoted, dict) else ELSEWHERE * any(map(message.get, _QUOTES))
     if "text" in message:
-        return Received(sender, kind, _bounded(message["text"]), sent_us, external_id)
+        return Received(sender, kind, _bounded(message["text"]), sent_us, external_id, refers_to=quotes)
     if "sticker" in message:
         return Received(sender, Kind.STICKER, "", sent_us, external_id)
     for name, file_kind in _FILES.items():
@@ -93,16 +124,18 @@ def _read(message: _Json, kind: Kind, update_id: int) -> Content:  # noqa: PLR09
                 size=int(file.get("file_size", 0)),
             )
             caption = str(message.get("caption", ""))[:_MAX_TEXT]
-            return Received(sender, Kind.MEDIA, caption, sent_us, external_id, media=media)
+            return Received(sender, Kind.MEDIA, caption, sent_us, external_id, refers_to=quotes, media=media)
     if any(name in message for name in _UNREADABLE):
         return Received(sender, Kind.UNREADABLE, "", sent_us, external_id)
     return Kept("message")
 
 
 def _sender(person: _Json, chat: _Json) -> Sender:
-    """Return who wrote: in a private chat the chat's id is the person's."""
+    """Return who wrote: in a private chat the chat's id is the person's, and nobody else's word counts there."""
     if person.get("is_bot"):
         raise ValueError("a bot")
+    if int(person["id"]) != int(chat["id"]):
+        raise ValueError("not the person whose chat it is")
     code = str(person.get("language_code", "")).partition("-")[0]
     return Sender((Identity(CHAT, str(int(chat["id"]))),), code if code in ("es", "en") else "")
 

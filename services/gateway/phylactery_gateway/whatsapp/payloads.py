@@ -168,8 +168,16 @@ def _system(message: _Json) -> Content:
 
 
 def _received(message: _Json, sender: Sender, external_id: str, kind: Kind, text: str, **more: Any) -> Received:
+    more.setdefault("refers_to", _quoted(message))
     received = Received(sender, kind, text[:_MAX_TEXT], _time_us(message), external_id, **more)
     return received.by_another() if _is_forwarded(message) else received
+
+
+def _quoted(message: _Json) -> str:
+    """Return the id of the message that one quotes; a pressed button names its message so, too."""
+    context = message.get("context")
+    quoted = context.get("id") if isinstance(context, dict) else None
+    return quoted[:_MAX_ID] if isinstance(quoted, str) else ""
 
 
 def _is_forwarded(message: _Json) -> bool:
@@ -251,6 +259,13 @@ def _edit(message: _Json, sender: Sender, external_id: str) -> Content:
     )
 
 
+def _reaction(message: _Json, sender: Sender, external_id: str) -> Content:
+    """Read an emoji on a message; without one it was taken away."""
+    reaction = message["reaction"]
+    sign, on = _optional(reaction, "emoji"), _text(reaction, "message_id")
+    return _received(message, sender, external_id, Kind.REACTION, sign, refers_to=on)
+
+
 def _revoke(message: _Json, sender: Sender, external_id: str) -> Content:
     original = _text(message["revoke"], "original_message_id")
     return _received(message, sender, external_id, Kind.REVOKE, "", refers_to=original)
@@ -263,12 +278,13 @@ _KINDS: Final[Mapping[str, Callable[[_Json, Sender, str], Content]]] = {
     "sticker": _sticker,
     "edit": _edit,
     "revoke": _revoke,
+    "reaction": _reaction,
     "location": _unreadable,
     "contacts": _unreadable,
     "order": _unreadable,
     **dict.fromkeys(_MEDIA, _media),
 }
-"""How each type is read. Reactions, requests to be welcomed and types nobody knows yet are kept without a reply."""
+"""How each type is read. Requests to be welcomed and types nobody knows yet are kept without a reply."""
 
 
 def _status(status: _Json, _value: _Json) -> tuple[str, Content]:
