@@ -89,6 +89,7 @@ waits_other = { $count ->
    *[other] Another person still has to approve { $count } actions: { $tools }. (/reject withdraws them)
  }
 stopped = All right, cancelled: { $steps }.
+stopped_unknown = Of this I do not know whether it was done, so please check: { $steps }.
 stopped_done = That had been done already: { $steps }.
 holding = All right, I am waiting.
 waits_words = I still need your answer to this: “{ $question }”

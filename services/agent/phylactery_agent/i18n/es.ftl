@@ -87,6 +87,7 @@ waits_other = { $count ->
    *[other] Otra persona aún tiene que aprobar { $count } acciones: { $tools }. (/reject las retira)
  }
 stopped = De acuerdo, cancelado: { $steps }.
+stopped_unknown = De esto no sé si llegó a hacerse, así que compruébalo: { $steps }.
 stopped_done = Ya estaba hecho: { $steps }.
 holding = De acuerdo, espero.
 waits_words = Aún espero tu respuesta a esto: «{ $question }»

@@ -36,6 +36,11 @@ def read_command(text: str) -> Command | None:
     return "person" if asks_for_person(text) else None
 
 
+def stops_at_once(text: str) -> bool:
+    """Return True if a text ends what is being done while it is said: "wait" means that nothing more is to happen."""
+    return read_stop(text) in {"stop", "hold"}
+
+
 def denies_wish(text: str) -> bool:
     """Return True if a text begins by saying what somebody does not want: no quiero poner una queja."""
     return _DENIED_WISH.match(unaccented(text)) is not None

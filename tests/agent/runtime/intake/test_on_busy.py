@@ -12,6 +12,7 @@ import pytest
 from grpc import aio
 from phylactery.agent.v1 import chat_pb2, event_pb2, run_pb2
 from phylactery_agent.adapters.memory import MemoriesAdapter
+from phylactery_agent.adapters.riskgate import RiskGateAdapter
 from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.dispatch.leases import LEASE_SECONDS
 from phylactery_chassis.errors import FailedPrecondition
@@ -279,3 +280,101 @@ async def test_an_interruption_is_noted_once_and_never_on_a_run_that_only_waits(
     await stores.accepted("request-4", on_busy="interrupt")
     assert stores.rows("agent_runs", "cancel_us") == [noted]
     assert await stores.inbox.threads_with_work() == [T1]
+
+
+STOPS = [
+    *("para", "STOP!!!", "espera", "no hagas nada", "hold on", "cancela todo", "¡para ya!", "stop it please"),
+    *("wait", "detente", "basta", "don't do anything", "never mind", "olvídalo", "cancel everything"),
+]
+NO_STOPS = ["gracias", "no", "para mañana", "stop the music?", "don't stop", "no pares", "espera a Ana", "holds on"]
+
+
+@pytest.mark.parametrize("word", STOPS)
+async def test_a_lone_stop_word_ends_what_is_being_done_and_one_reply_says_what_was_and_was_not(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    async with held_turn(system, ana, monkeypatch, text=WRITE) as first:
+        saying = await say_next(system, ana, 2, word)
+    cut, stopped = await first, await saying
+    assert (cut.run.status, cut.run.reason, cut.reply.text) == (CANCELLED, "CANCELLED", "")
+    assert stopped.run.reason == "STOPPED"
+    assert "notas.txt" in stopped.reply.text
+    assert stopped.reply.text.startswith(("De acuerdo, cancelado", "All right, cancelled"))
+    assert list(system.sandbox.iterdir()) == []
+
+
+@pytest.mark.parametrize("word", NO_STOPS)
+async def test_other_words_wait_for_their_turn(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    async with held_turn(system, ana, monkeypatch, text="hola") as first:
+        saying = await say_next(system, ana, 2, word)
+    await saying
+    assert (await first).run.status == DONE
+
+
+@pytest.fixture
+def held_second_call(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
+    """Let the second call that RiskGate is asked about wait; return what says that it does, and what lets it go."""
+    reached, go, asked = asyncio.Event(), asyncio.Event(), 0
+    real = RiskGateAdapter.evaluate
+
+    async def slow(*args: Any, **named: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        if asked == 2:
+            reached.set()
+            await go.wait()
+        return await real(*args, **named)
+
+    monkeypatch.setattr(RiskGateAdapter, "evaluate", slow)
+    return reached, go
+
+
+async def test_what_was_done_before_the_stop_is_said_to_be_done(
+    system: System, ana: Person, held_second_call: tuple[asyncio.Event, asyncio.Event]
+) -> None:
+    reached, go = held_second_call
+    for name in ("a.txt", "b.txt", "c.txt"):
+        system.sandbox.joinpath(name).write_text(name)
+    first = asyncio.create_task(ana.say("lee a.txt y lee b.txt y lee c.txt"))
+    await asyncio.wait_for(reached.wait(), ENDS_SECONDS)
+    saying = await say_next(system, ana, 2, "¡para!")
+    go.set()
+    cut, stopped = await first, await saying
+    assert (cut.run.status, cut.reply.text) == (CANCELLED, "")
+    left, done = stopped.reply.text.split(" Ya estaba hecho: ")
+    assert ("b.txt" in left, "c.txt" in left, "a.txt" in left) == (True, True, False)
+    assert "a.txt" in done
+
+
+async def test_a_stop_is_for_all_that_was_said_before_it_and_for_nothing_after(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with held_turn(system, ana, monkeypatch) as first:
+        second = await say_next(system, ana, 2, WRITE)
+        stop = await say_next(system, ana, 3, "para")
+        last = await say_next(system, ana, 4, 'escribe "hola" en otra.txt')
+    assert [(await one).run.status for one in (first, second)] == [CANCELLED, CANCELLED]
+    assert "notas.txt" in (await stop).reply.text
+    assert (await last).run.status in (SUSPENDED, DONE)
+    assert not system.sandbox.joinpath("notas.txt").exists()
+
+
+async def test_a_stop_beside_a_file_or_for_an_explicit_refusal_is_as_before(stores: Stores) -> None:
+    await stores.accepted("request-1")
+    await stores.claimed()
+    with pytest.raises(FailedPrecondition):
+        await stores.accepted("request-2", text="para", on_busy="reject")
+    await stores.accepted("request-3", text="para", attachments=("document:out_1",))
+    assert [row.cancel_us for row in stores.rows("agent_runs", "cancel_us")] == [0]
+
+
+async def test_a_wait_leaves_the_cards_that_wait(system: System, ana: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = await ana.say(WRITE)
+    assert asked.run.status == SUSPENDED
+    async with held_turn(system, ana, monkeypatch, text='escribe "x" en otra.txt') as first:
+        saying = await say_next(system, ana, 3, "espera")
+    assert (await first).run.status == CANCELLED
+    assert "otra.txt" in (await saying).reply.text
+    assert (await ana.run(asked.run.id)).status == SUSPENDED

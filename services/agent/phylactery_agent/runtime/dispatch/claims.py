@@ -20,6 +20,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from phylactery_agent.ports import LeaseLostError
+from phylactery_agent.rules.commands import stops_at_once
 from phylactery_agent.runtime.dispatch.leases import (
     LEASE_NOW,
     LEASE_SECONDS,
@@ -30,24 +31,45 @@ from phylactery_agent.runtime.dispatch.leases import (
 )
 from phylactery_agent.runtime.handoff.queue import STOPPED_FOR_PERSON
 from phylactery_agent.runtime.intake.coalescing import coalesce
-from phylactery_agent.runtime.intake.rows import FORM_IS_OPEN, insert_run, turn_of
+from phylactery_agent.runtime.intake.rows import FORM_GRAPH, FORM_IS_OPEN, insert_run, turn_of
 from phylactery_agent.runtime.intake.waiting import SPOKE_AT, run_for
 from phylactery_agent.runtime.privacy.erasure_store import lock_threads, remove_threads
 from phylactery_agent.runtime.runs.status import ACTIVE, SERVED, RunStatus, advance
 from phylactery_agent.runtime.runs.store import run_of
 from phylactery_agent.runtime.storage.events import append_event
 from phylactery_agent.runtime.storage.records import Claim, Lease, StoredRun, StoredTurn
-from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, NAMED_LEASES, RUNS, THREADS
+from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, NAMED_LEASES, RUNS, THREADS, to_text
 
 _BUSY_SECONDS = 0.05
 """Pause, in seconds, before retrying a row locked by another process: a transaction takes less."""
 _SET_ASIDE = 100
 """Maximum number of turns that one claim sets aside because they no longer need to be served."""
 
+_stopping = INBOX.alias()
+_first_stopping = (
+    sa.select(INBOX.c.turn_id)
+    .where(INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == "waiting", INBOX.c.on_busy == "interrupt")
+    .order_by(INBOX.c.position)
+    .limit(1)
+)
 _THREAD = Query(
-    sa.select(THREADS.c.thread_key, THREADS.c.handed_off, FORM_IS_OPEN.label("form_open"))
+    sa.select(
+        THREADS.c.thread_key,
+        THREADS.c.handed_off,
+        FORM_IS_OPEN.label("form_open"),
+        _stopping.c.turn_id.label("stopped_by"),
+        _stopping.c.text.label("stopped_with"),
+        _stopping.c.created_us.label("stopped_us"),
+    )
+    .select_from(THREADS.outerjoin(_stopping, _stopping.c.turn_id == _first_stopping.correlate(None).scalar_subquery()))
     .where(THREADS.c.thread_key == sa.bindparam("of_thread"))
-    .with_for_update()
+    .with_for_update(of=THREADS)
+)
+"""A thread, and the first message in it that is to go before what is served."""
+_STOP = Update(
+    sa.update(RUNS)
+    .where(RUNS.c.run_id == sa.bindparam("of_run"), RUNS.c.cancel_us == 0)
+    .values(cancel_us=sa.bindparam("at_us", type_=sa.BigInteger))
 )
 _IN_THREAD = (INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == "waiting")
 _first = sa.select(INBOX.c.turn_id).where(*_IN_THREAD).order_by(INBOX.c.position).limit(1)
@@ -270,6 +292,8 @@ class ClaimStore:
             opened = _active_runs(connection, turn.thread_key, now)
             active = next((run for run in opened if run.run_id == run_id), None)
             assert active is not None, "what was just written is there"
+        if _is_stopped(turn, active, thread):
+            _STOP.run(connection, {"of_run": active.run_id, "at_us": thread.stopped_us})
         if active.status == RunStatus.RUNNING and active.lease_owner not in ("", holder) and active.left_us > 0:
             raise HeldError(f"run {active.run_id} is held by another process", active.left_us / MICROSECONDS)
         if active.wait_us > 0 and not waited:
@@ -323,6 +347,15 @@ class ClaimStore:
         if again or not (resumed and active.approval_id):  # an answer to an approval is not coalesced
             stored = coalesce(connection, stored, active.run_id, again=again)
         return Claim(stored, run_of(taken), lease, attempt, beside, silent)
+
+
+def _is_stopped(turn: StoredTurn, active: Record, thread: Record) -> bool:
+    """Return True if a message behind this one says to stop: nothing of this one is begun any more.
+
+    In a form those words may be an answer, so what was said before them there is served.
+    """
+    behind = thread.stopped_by not in (None, turn.turn_id) and turn.kind == "message"
+    return behind and active.graph != FORM_GRAPH and stops_at_once(to_text(thread.stopped_with))
 
 
 def _head_of(connection: Connection, thread_key: str) -> Record | None:

@@ -19,10 +19,10 @@ from phylactery_understanding.replies.retraction import read_retraction
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from phylactery_agent.rules.commands import read_command
+from phylactery_agent.rules.commands import read_command, stops_at_once
 from phylactery_agent.rules.intents import parse_reply
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, SILENT, Kind, Shares
-from phylactery_agent.runtime.intake.rows import find_turn, insert_run, insert_turn, turn_of
+from phylactery_agent.runtime.intake.rows import FORM_GRAPH, find_turn, insert_run, insert_turn, turn_of
 from phylactery_agent.runtime.runs.status import SERVED, RunStatus
 from phylactery_agent.runtime.storage.records import APPROVALS_SOURCE, Incoming, Owner, StoredRun, StoredTurn
 from phylactery_agent.runtime.storage.schema import FORM_SESSIONS, INBOX, IS_ACTIVE, RUNS, THREADS
@@ -33,7 +33,7 @@ _TRIES = 5
 
 _BY_ID = Query(sa.select(INBOX).where(INBOX.c.turn_id == sa.bindparam("of_turn")))
 _ACTIVE_RUNS = Query(
-    sa.select(RUNS.c.run_id, RUNS.c.status)
+    sa.select(RUNS.c.run_id, RUNS.c.status, RUNS.c.graph)
     .where(RUNS.c.thread_key == sa.bindparam("of_thread"), IS_ACTIVE)
     .order_by(RUNS.c.run_id)
     .with_for_update()
@@ -215,6 +215,8 @@ def _accept(connection: Connection, incoming: Incoming, now: int, shares: Shares
     served = next((run for run in active if run.status in SERVED), None)
     over = _over_share(connection, incoming, shares, now, under_way=bool(active) or waiting > 0)
     incoming = replace(incoming, over_share=over, form="" if over else incoming.form)
+    if (served is not None or waiting) and _stops(incoming, served):
+        incoming = replace(incoming, on_busy="interrupt")
     _apply_on_busy(connection, incoming, served, waiting=waiting > 0, now=now)
     # next to a run that waits for the person, the claim decides whether this message opens another
     run_id = "" if waiting or active else insert_run(connection, incoming, now)
@@ -286,6 +288,12 @@ def next_position(connection: Connection, thread_key: str, now: int) -> int:
     there = _NEXT_POSITION.one(connection, {"of_thread": thread_key, "now_us": now})
     assert there is not None, "a run's thread is there as long as the run"
     return int(there.last_position)
+
+
+def _stops(incoming: Incoming, served: Record | None) -> bool:
+    """Return True for words that stop what is served or waits to be. In a form they may be an answer: it decides."""
+    asked = incoming.on_busy in {"enqueue", "coalesce"} and (served is None or served.graph != FORM_GRAPH)
+    return asked and not incoming.attachments and stops_at_once(incoming.text)
 
 
 def _apply_on_busy(

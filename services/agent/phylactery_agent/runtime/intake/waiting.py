@@ -18,12 +18,12 @@ from sqlalchemy.engine import Connection
 
 from phylactery_agent.graph.core.state import StepStatus
 from phylactery_agent.i18n.texts import is_unknown, shortened
-from phylactery_agent.ports import ApprovalRequest, Language
+from phylactery_agent.ports import ApprovalRequest, EffectState, Language
 from phylactery_agent.rules.commands import Command, read_command
 from phylactery_agent.rules.intents import parse_reply, without_store_phrase
 from phylactery_agent.runtime.runs.status import SERVED, RunStatus
 from phylactery_agent.runtime.storage.records import StoredTurn
-from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, to_text
+from phylactery_agent.runtime.storage.schema import EVENTS, INBOX, IS_ACTIVE, RUNS, TOOL_CALLS, to_text
 
 MAX_WAITING: Final = 8
 """Maximum number of a thread's runs that wait for an approval; at that number a request opens no other one."""
@@ -41,7 +41,33 @@ _BESIDE: Final = Query(
     )
 )
 """The other runs of a thread that wait, each with its last turn's message and reply."""
+_stopping, _last = INBOX.alias(), INBOX.alias()
+_CUT: Final = Query(
+    sa.select(RUNS, _last.c.kind, _last.c.text)
+    .select_from(
+        RUNS.join(_stopping, _stopping.c.thread_key == RUNS.c.thread_key).outerjoin(
+            _last, _last.c.turn_id == RUNS.c.turn_id
+        )
+    )
+    .where(
+        _stopping.c.turn_id == sa.bindparam("of_turn"),
+        RUNS.c.cancel_us == _stopping.c.created_us,  # both are written by the same commit
+        RUNS.c.status == sa.literal_column(f"'{RunStatus.CANCELLED}'"),
+    )
+)
+"""The run that a message cut short, with its last turn's message."""
+_EFFECTS: Final = Query(
+    sa.select(TOOL_CALLS.c.plan_step, TOOL_CALLS.c.state, TOOL_CALLS.c.status).where(
+        TOOL_CALLS.c.run_id == sa.bindparam("of_run")
+    )
+)
+_STEPS_TOLD: Final = Query(
+    sa.select(EVENTS.c.payload)
+    .where(EVENTS.c.run_id == sa.bindparam("of_run"), EVENTS.c.kind == sa.literal_column("'step'"))
+    .order_by(EVENTS.c.sequence)
+)
 _STATUSES: Final = get_args(StepStatus)
+_WORKED: Final = frozenset({"success", "evicted"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +86,8 @@ class WaitingRun:
     """What it asked if it waits for words, empty if that was no question."""
     words: str
     """What the person said in its last turn, empty if that is not kept."""
+    unknown: tuple[str, ...] = ()
+    """What nobody knows of whether it was done."""
 
     @property
     def asks_nothing(self) -> bool:
@@ -112,6 +140,37 @@ def waiting_beside(connection: Connection, thread_key: str, run_id: str) -> list
     """Return the other runs of a thread that wait for its person, the oldest first."""
     rows = _BESIDE.all(connection, {"of_thread": thread_key, "but_run": run_id})
     return [_waiting(row) for row in sorted(rows, key=lambda row: row.spoke_at or 0)]
+
+
+def cut_short(connection: Connection, turn_id: str) -> list[WaitingRun]:
+    """Return the runs that a turn's message cut short. What was done is what the ledger says, step by step."""
+    return [_cut(connection, row) for row in _CUT.all(connection, {"of_turn": turn_id})]
+
+
+def _cut(connection: Connection, row: Any) -> WaitingRun:
+    of_run = {"of_run": row.run_id}
+    effects = _EFFECTS.all(connection, of_run)
+    worked = {one.plan_step for one in effects if one.state == EffectState.FINISHED and one.status in _WORKED}
+    doubted = {one.plan_step for one in effects if one.state == EffectState.IN_DOUBT} - worked
+    steps = {step["step_id"]: step for step in json.loads(row.steps)}
+    told = [json.loads(event.payload) for event in _STEPS_TOLD.all(connection, of_run)]
+    steps |= {step["step_id"]: step for step in told}  # the row has them as they were at the end of a turn
+    done, unknown, left = list[str](), list[str](), list[str]()
+    for name, step in steps.items():
+        was_done = name in worked or step["status"] == "done"
+        kind = done if was_done else unknown if name in doubted else left
+        kind.append(step["description"])
+    words = to_text(row.text or b"") if row.kind == "message" else ""
+    return WaitingRun(
+        row.run_id,
+        card=(),
+        steps=tuple(left),
+        done=tuple(done),
+        asks=not steps,
+        question="",
+        words=shortened(words),
+        unknown=tuple(unknown),
+    )
 
 
 def _waiting(row: Any) -> WaitingRun:

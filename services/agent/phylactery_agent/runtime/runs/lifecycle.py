@@ -20,7 +20,7 @@ from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_pro
 from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, OVER_SHARE, Shares
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, open_in, pass_on, shown
-from phylactery_agent.runtime.intake.waiting import WaitingRun, card_json, waiting_beside
+from phylactery_agent.runtime.intake.waiting import WaitingRun, card_json, cut_short, waiting_beside
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
 from phylactery_agent.runtime.storage.events import SILENT, append_event
 from phylactery_agent.runtime.storage.records import Ending, Lease, StoredTurn
@@ -211,7 +211,8 @@ def _pass_by(
     stopped = [one for one in over if end_beside(connection, lease, one.run_id, reason, now, tools=tools)]
     if stopped:
         reach("agent.passed.before")
-    reply = _stopped(stopped, language, tools) if ending.stops else ending.reply_text
+    stopped += cut_short(connection, lease.turn_id) if ending.cuts else []
+    reply = _stopped(stopped, language, tools) if ending.stops or (ending.cuts and stopped) else ending.reply_text
     form = ending.form
     in_form, replaced = form is not None and not form.ended, "" if form is None else form.supersedes
     left = [one for one in beside if one not in over and one.run_id != replaced and (one.card or not in_form)]
@@ -227,6 +228,8 @@ def _stopped(stopped: Sequence[WaitingRun], language: Language, tools: ToolRegis
         told = [say("stopped", language, steps=", ".join(left))]
     if done := [text for one in stopped for text in _quoted(one.done, language, tools)]:
         told.append(say("stopped_done", language, steps=", ".join(done)))
+    if unknown := [text for one in stopped for text in _quoted(one.unknown, language, tools)]:
+        told.append(say("stopped_unknown", language, steps=", ".join(unknown)))
     return " ".join(told)
 
 

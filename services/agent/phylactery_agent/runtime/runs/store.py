@@ -16,13 +16,14 @@ from sqlalchemy.engine import Connection, Row
 
 from phylactery_agent.checkpoints.rows import Place
 from phylactery_agent.ports import EffectState
+from phylactery_agent.rules.commands import stops_at_once
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, Shares
 from phylactery_agent.runtime.handoff.queue import STOPPED_FOR_PERSON, HandoffOverError, lock_thread
 from phylactery_agent.runtime.intake.waiting import SPOKE_AT, card_of
 from phylactery_agent.runtime.runs.lifecycle import end
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
-from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, TOOL_CALLS
+from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, TOOL_CALLS, to_text
 from phylactery_agent.runtime.turn.canned_replies import CANCELLED, INTERRUPTED, apology
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 from phylactery_agent.tools.registry import ToolRegistry
@@ -33,7 +34,7 @@ _STOPPED_BY = Query(
     sa.select(RUNS.c.language, RUNS.c.cancel_us, RUNS.c.cancel_reason).where(RUNS.c.run_id == sa.bindparam("of_run"))
 )
 _INTERRUPTING = Query(
-    sa.select(INBOX.c.turn_id)
+    sa.select(INBOX.c.text)
     .join(RUNS, RUNS.c.thread_key == INBOX.c.thread_key)
     .where(
         RUNS.c.run_id == sa.bindparam("of_run"),
@@ -221,7 +222,10 @@ def _stopped(connection: Connection, lease: Lease, ending: Ending) -> Ending:
     row = _STOPPED_BY.one(connection, {"of_run": lease.run_id})
     cancelled = replace(ending, status=RunStatus.CANCELLED, approval_id="", card=(), escalation=None)
     if row is not None and row.cancel_us and not row.cancel_reason:
-        reason = CANCELLED if _INTERRUPTING.one(connection, {"of_run": lease.run_id}) is None else INTERRUPTED
+        by = _INTERRUPTING.one(connection, {"of_run": lease.run_id})
+        if by is not None and stops_at_once(to_text(by.text)):  # the reply to that says what was done
+            return replace(cancelled, reason=CANCELLED, reply_text="")
+        reason = CANCELLED if by is None else INTERRUPTED
         return replace(cancelled, reason=reason, reply_text=apology(reason, "en" if row.language == "en" else "es"))
     if (thread := lock_thread(connection, lease.thread_key)) is not None and thread.handed_off:
         return replace(cancelled, reason=STOPPED_FOR_PERSON, reply_text="")

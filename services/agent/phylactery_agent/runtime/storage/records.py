@@ -294,6 +294,8 @@ class Ending:
     """Append to the reply what other runs of the thread wait for, if any still do."""
     stops: bool = False
     """End every other run of the thread that waits, and reply with what is not done now."""
+    cuts: bool = False
+    """Reply with what the run came to that this message cut short."""
     steps: tuple[Mapping[str, Any], ...] | None = None
     """The plan after the turn; None keeps the stored one."""
     do_not_store: bool = False

@@ -338,7 +338,11 @@ class TurnServer:
     async def _commanded(self, claim: Claim, heard: Classification) -> Ending | None:
         """Return the ending of a message that says something to the conversation itself, None for any other."""
         reply_id = f"{claim.lease.turn_id}.reply"
-        match command_of(claim.turn):
+        command = command_of(claim.turn)
+        if command in {"stop", "hold"} and claim.turn.on_busy == "interrupt":
+            text = message("dropped" if command == "stop" else "holding", heard.language)
+            return Ending(RunStatus.DONE, STOPPED, reply_id, text, stops=command == "stop", cuts=True)
+        match command:
             case "person":
                 return self._calls_person(claim, heard)
             case "stop" if claim.beside and not await self._changes_newer(claim):
@@ -669,7 +673,9 @@ def _tells_others(claim: Claim, ending: Ending) -> bool:
 
     A run that still waits for the same approval as before has already mentioned it.
     """
-    return bool(claim.beside) and not (ending.approval_id and ending.approval_id == claim.run.approval_id)
+    return (ending.cuts or bool(claim.beside)) and not (
+        ending.approval_id and ending.approval_id == claim.run.approval_id
+    )
 
 
 def _worth_remembering(claim: Claim, state: TurnState) -> bool:
