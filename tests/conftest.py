@@ -26,6 +26,9 @@ from tests.support.tiers import (  # noqa: F401 - hooks of this conftest
 # gRPC's C core notes every closed connection on standard error; it reads this when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
+# Files of tests are private, as those of the product: no service reads a secret that others may read.
+os.umask(0o077)
+
 # A process with threads is not forked, and numpy's arithmetic is small here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

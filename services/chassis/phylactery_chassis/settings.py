@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from phylactery_chassis.errors import StartError
+from phylactery_chassis.util.crypto import ExposedKeyError, read_secret_file
 
 _MIB = 1024 * 1024
 
@@ -37,7 +38,9 @@ class ServiceSettings(BaseSettings):
         None, description="file with the password of database_url, instead of putting it into the URL"
     )
     identity_mode: Literal["none", "tokens"] = Field("none", description="who may call: loopback only, or tokens")
-    tokens_file: Path | None = Field(None, description="YAML file of hashed tokens, for identity_mode tokens")
+    tokens_file: Path | None = Field(
+        None, description="YAML file of hashed tokens, for identity_mode tokens; of mode 0600"
+    )
     allow_plaintext: bool = Field(
         default=False, description="listen beyond loopback without TLS, on a network that is private already"
     )
@@ -116,12 +119,7 @@ class ServiceSettings(BaseSettings):
     @property
     def on_loopback(self) -> bool:
         """True if only this machine can reach the service."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     @property
     def url(self) -> str:
@@ -153,6 +151,17 @@ class ServiceSettings(BaseSettings):
             )
 
 
+def is_loopback(host: str) -> bool:
+    """Return True for a host name or address that is this machine alone, whatever the network."""
+    if host == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return bool((getattr(address, "ipv4_mapped", None) or address).is_loopback)
+
+
 def explain(error: ValidationError, prefix: str) -> str:
     """Return the first problem of a settings error as a sentence that names the environment variable."""
     first = error.errors(include_input=False, include_url=False)[0]
@@ -173,11 +182,16 @@ def load(kind: type[Settings], **options: Any) -> Settings:
 
 
 def read_secret(path: Path | None, what: str) -> str:
-    """Return a secret file's text without the final line break, '' for None. Raise ValueError."""
+    """Return a secret file's text without the final line break, '' for None.
+
+    Raise ValueError, also if others may read the file.
+    """
     if path is None:
         return ""
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return read_secret_file(path).decode().strip()
+    except ExposedKeyError as error:
+        raise ValueError(f"{what}: {error}") from None
     except OSError as error:
         raise ValueError(f"{what}: {path} cannot be read ({error.strerror}); name a file that can") from None
     except UnicodeDecodeError:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
+from urllib.parse import urlsplit
 
-from phylactery_chassis.settings import FollowedSecret, ServiceSettings
-from pydantic import Field, model_validator
+from phylactery_chassis.settings import FollowedSecret, ServiceSettings, is_loopback
+from pydantic import Field, field_validator, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from phylactery_gateway.channels.port import SECOND_US
 
 _NUMBER_ID = r"^[0-9]{1,32}$"
 _TARGET = r"^[^\s/@]+:[0-9]{1,5}$"
+_API = r"^https?://[^\s@?#]+$"
 _ORIGIN = r"^https?://[^\s/?#@*,]+$"
 
 
@@ -33,6 +35,20 @@ class GatewaySettings(ServiceSettings):
         "es", description="language of what the gateway itself says, where the channel does not tell the person's"
     )
     max_body_bytes: int = Field(3 * 1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="largest webhook")
+    max_held_bytes: int = Field(
+        16 * 1024 * 1024,
+        ge=1024,
+        description="bytes held of all bodies together that arrive over HTTP; where they are used up, the largest that "
+        "still arrives is given up",
+    )
+    max_connections: int = Field(
+        2_048,
+        ge=8,
+        description="HTTP connections at once; where all are taken, the one that waits longest without a whole request "
+        "gives its place to a new one",
+    )
+    head_seconds: float = Field(10.0, gt=0, le=300, description="how long the head of an HTTP request may take")
+    body_seconds: float = Field(30.0, gt=0, le=3_600, description="how long the body of an HTTP request may take")
     debounce_seconds: float = Field(
         1.0, ge=0, le=30, description="pause after a message before the agent gets it with those before it"
     )
@@ -60,7 +76,9 @@ class GatewaySettings(ServiceSettings):
         [], description='ids of the business\'s phone numbers, ["1122334455667"]; messages to others are only kept'
     )
     whatsapp_api_url: str = Field(
-        "https://graph.facebook.com/v26.0", pattern=r"^https?://[^\s@]+$", description="Graph API, with its version"
+        "https://graph.facebook.com/v26.0",
+        pattern=_API,
+        description="Graph API, with its version; https, as it carries the token, unless it is on this machine",
     )
     whatsapp_media_hosts: list[str] = Field(
         ["lookaside.fbsbx.com"], description="hosts from which people's files are fetched"
@@ -84,7 +102,9 @@ class GatewaySettings(ServiceSettings):
     )
     telegram_secret_file: Path | None = Field(None, description="file with the secret token of the bot's webhook")
     telegram_api_url: str = Field(
-        "https://api.telegram.org", pattern=r"^https?://[^\s@]+$", description="address of the Bot API"
+        "https://api.telegram.org",
+        pattern=_API,
+        description="address of the Bot API; https, as it carries the token, unless it is on this machine",
     )
     rpc_services: dict[str, Annotated[str, Field(pattern=_TARGET)]] = Field(
         {},
@@ -117,6 +137,21 @@ class GatewaySettings(ServiceSettings):
                 "127.0.0.1, or set GATEWAY_ALLOW_PLAINTEXT where the network is private"
             )
         return self
+
+    @field_validator("whatsapp_api_url", "telegram_api_url")
+    @classmethod
+    def _carries_no_token_in_plain_text(cls, value: str) -> str:
+        """Check where the token of a channel goes: it is in every call."""
+        try:
+            parts = urlsplit(value)
+            usable = bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ValueError("is not the URL of a host; write it as https://graph.facebook.com/v26.0")
+        if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+            raise ValueError("would carry the token and messages in plain text; use https, or an address of 127.0.0.1")
+        return value
 
     @model_validator(mode="after")
     def _leases_outlast_calls(self) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import re
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from phylactery_chassis.errors import StartError
-from phylactery_chassis.settings import read_secret
+from phylactery_chassis.settings import is_loopback, read_secret
 from pydantic import SecretStr
 
 from phylactery_agent.llm_client.settings import ModelSettings, variable
@@ -32,7 +31,7 @@ class Endpoint:
     @property
     def on_loopback(self) -> bool:
         """Return True if the endpoint is on this machine."""
-        return _on_loopback(urlsplit(self.base_url))
+        return is_loopback(urlsplit(self.base_url).hostname or "")
 
     def cost_micros(self, prompt_tokens: int, completion_tokens: int) -> int:
         """Return the cost of tokens, in millionths of the currency, rounded up."""
@@ -155,7 +154,7 @@ def _prices(own: tuple[float | None, float | None], main: Endpoint) -> tuple[flo
 
 def _endpoint(settings: ModelSettings, name: str, base_url: str, model: str) -> Endpoint:
     parts, key = _checked_url(base_url, f"{name}_base_url"), _key(settings, name)
-    if key and parts.scheme == "http" and not _on_loopback(parts) and not settings.model_allow_plaintext:
+    if key and parts.scheme == "http" and not is_loopback(parts.hostname or "") and not settings.model_allow_plaintext:
         raise StartError(
             f"{variable(f'{name}_base_url')} would carry the key in plain text: use https, "
             "or set AGENT_MODEL_ALLOW_PLAINTEXT where the network is private"
@@ -205,13 +204,3 @@ def _checked_url(url: str, name: str) -> SplitResult:
     if parts.query or parts.fragment or "?" in url or "#" in url:
         raise StartError(f"{variable(name)} has a query or a fragment, which no path can be added to: remove it")
     return parts
-
-
-def _on_loopback(parts: SplitResult) -> bool:
-    host = parts.hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -15,9 +15,11 @@ import typer
 
 from phylactery_chassis.auth.identity import Role, TokensFileError
 from phylactery_chassis.auth.tokens import Listed, add_token, list_tokens, parse_expiry, revoke_tokens, token_id
+from phylactery_chassis.util.crypto import make_private
 
 _ABOUT = "Identities for identity mode 'tokens': a token each, of which the file keeps a hash."
 _JSON = "phylactery_chassis.tokens.json"
+_STANDARD_OUTPUT = 1
 _STILL = "a running service keeps the previously read tokens and logs the error every minute"
 
 File = Annotated[Path, typer.Option(help="the tokens file")]
@@ -106,6 +108,7 @@ def make_app(
                 expires=ends,
                 display_name=display_name,
             )
+        make_private(_STANDARD_OUTPUT)  # a shell makes `> token` readable by everybody, and no service would read that
         tell(context, {"id": token_id(token), "subject": subject, "tenant": tenant, "token": token}, token)
 
     @app.command("list")

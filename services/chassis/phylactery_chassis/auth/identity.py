@@ -21,7 +21,7 @@ from phylactery_chassis.auth.levels import GUEST, USER, level_of_delegated
 from phylactery_chassis.errors import PermissionDenied, Unauthenticated
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock, MonotoneClock, SystemClock
-from phylactery_chassis.util.crypto import sha256
+from phylactery_chassis.util.crypto import ExposedKeyError, read_secret_file, sha256
 
 AUTHORIZATION = "authorization"
 SUBJECT_HEADER = "x-phylactery-subject"
@@ -274,7 +274,9 @@ def token_hash(token: str) -> str:
 def read_tokens(path: Path) -> list[TokenEntry]:
     """Return the validated entries of a tokens file. Raise TokensFileError."""
     try:
-        return parse_tokens(path, path.read_text(encoding="utf-8"))
+        return parse_tokens(path, read_secret_file(path).decode())
+    except ExposedKeyError as error:
+        raise TokensFileError(str(error)) from None
     except OSError as error:
         raise TokensFileError(f"{path}: cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:

@@ -77,7 +77,31 @@ def create_key_file(path: Path, make: Callable[[], bytes]) -> None:
 def read_key_file(path: Path, *, forbidden: int = OTHERS) -> bytes:
     """Return a file's bytes. Raise ExposedKeyError if its mode grants a forbidden right, and OSError."""
     with path.open("rb") as file:
-        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-        if mode & forbidden:
-            raise ExposedKeyError(f"{path}: mode {mode:04o} makes the key accessible to others; run: chmod 600 {path}")
+        _refuse_exposed(path, os.fstat(file.fileno()), forbidden)
         return file.read()
+
+
+def read_secret_file(path: Path) -> bytes:
+    """Return the bytes of a file with a secret: a token, a password, an app secret.
+
+    A file of somebody else's is mounted, and its owner decides who may read it; nobody else may write it. What is no
+    file, such as a pipe, has no mode. Raise ExposedKeyError if others may read our own file, and OSError.
+    """
+    with path.open("rb") as file:
+        found = os.fstat(file.fileno())
+        if stat.S_ISREG(found.st_mode):
+            _refuse_exposed(path, found, OTHERS if found.st_uid == os.geteuid() else OTHERS_WRITE)
+        return file.read()
+
+
+def make_private(descriptor: int) -> None:
+    """Let nobody else read or write the file behind a descriptor, if it is a file of ours."""
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
+        os.fchmod(descriptor, stat.S_IMODE(found.st_mode) & ~OTHERS)
+
+
+def _refuse_exposed(path: Path, found: os.stat_result, forbidden: int) -> None:
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & forbidden:
+        raise ExposedKeyError(f"{path}: mode {mode:04o} makes the key accessible to others; run: chmod 600 {path}")

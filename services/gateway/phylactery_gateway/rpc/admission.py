@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,6 +17,7 @@ from phylactery_chassis.auth.identity import (
     refuse_doubled,
 )
 from phylactery_chassis.errors import InvalidArgument, PermissionDenied, Unauthenticated
+from phylactery_chassis.settings import is_loopback
 from phylactery_chassis.util.ids import new_id
 
 REQUEST_ID: Final = "x-request-id"
@@ -40,7 +40,6 @@ _FORWARDED: Final = frozenset(
     }
 )
 _FORWARDED_PREFIX: Final = "x-forwarded-"
-_LOCALHOST: Final = "localhost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +110,13 @@ def request_id_of(envelope: Envelope) -> str:
 def _require_local(envelope: Envelope) -> None:
     """Raise PermissionDenied if the request may come from elsewhere: everybody behind a proxy looks local."""
     why = ""
-    if not _is_loopback(envelope.peer):
+    if not is_loopback(envelope.peer):
         why = "it comes from another machine"
     elif any(key in _FORWARDED or key.startswith(_FORWARDED_PREFIX) for key, _ in envelope.headers):
         why = "a proxy forwarded it"
     elif envelope.version == "1.0":
         why = "it is of HTTP/1.0, which proxies speak"
-    elif not _is_loopback(_host_of(envelope.header(_HOST))):
+    elif not is_loopback(_host_of(envelope.header(_HOST))):
         why = "its Host is not this machine's loopback address"
     if why:
         raise PermissionDenied(
@@ -131,14 +130,3 @@ def _host_of(header: str) -> str:
     """Return the host in a Host header, without its port and brackets."""
     host, _, port = header.rpartition(":")
     return (host if host and port.isdigit() else header).strip("[]")
-
-
-def _is_loopback(host: str) -> bool:
-    if host == _LOCALHOST:
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_loopback)

@@ -15,6 +15,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 from phylactery_chassis.auth.jws import decode, encode, public_jwk, thumbprint
+from phylactery_chassis.util.crypto import ExposedKeyError, read_secret_file
 from phylactery_chassis.util.durable_files import write_whole
 
 from phylactery_riskgate.audit.checkpoint import NoteError, UnknownKeyError, Verifier, open_note, sign_note
@@ -110,7 +111,9 @@ def load_policy_keys(path: Path | None) -> PolicyKeys:
 def load_private_key(path: Path) -> Ed25519PrivateKey:
     """Read a private key: a JWK, or PEM without a passphrase. Raise PolicyKeyError."""
     try:
-        data = path.read_bytes()
+        data = read_secret_file(path)
+    except ExposedKeyError as error:
+        raise PolicyKeyError(str(error)) from None
     except OSError as error:
         raise PolicyKeyError(f"{path}: cannot be read ({error.strerror})") from None
     try:

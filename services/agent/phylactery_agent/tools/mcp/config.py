@@ -6,7 +6,6 @@ come from the configuration, and a server's annotation can only make them worse.
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import re
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
+from phylactery_chassis.settings import is_loopback
+from phylactery_chassis.util.crypto import ExposedKeyError, read_secret_file
 from phylactery_understanding.documents import YamlFault, read_yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
@@ -120,7 +121,7 @@ class ServerConfig(_Strict):
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
             raise ValueError("url is http:// or https:// with a host, and without a user or password in it")
-        if parts.scheme == "http" and not self.plain_http and not _is_this_machine(parts.hostname):
+        if parts.scheme == "http" and not self.plain_http and not is_loopback(parts.hostname):
             raise ValueError("url is http:// to another machine: use https://, or say plain_http: true")
 
     def of(self, tool: str) -> ToolConfig:
@@ -205,7 +206,9 @@ def _parsed(where: str, value: Any) -> McpConfig:
 
 def _secret(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8").strip()
+        text = read_secret_file(path).decode().strip()
+    except ExposedKeyError as error:
+        raise McpConfigError(str(error)) from None
     except OSError as error:
         raise McpConfigError(f"{path} cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:
@@ -213,10 +216,3 @@ def _secret(path: Path) -> str:
     if not text.isprintable():
         raise McpConfigError(f"{path} holds more than one line, or invisible characters")
     return text
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
