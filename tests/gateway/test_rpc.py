@@ -354,17 +354,12 @@ async def test_a_body_over_the_limit_is_refused_however_it_is_sent(upstream: Ups
     assert len(upstream.metadata) == 1
 
 
-async def test_a_body_that_does_not_arrive_gives_its_place_back(
-    door: Door, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(rpc_calls, "_BODY_SECONDS", 0.2)
-    reader, writer = await asyncio.open_connection("127.0.0.1", door.gateway.port)
-    head = (
-        f"POST {GET_THREAD} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
-    )
-    writer.write(head.encode())
-    status = await asyncio.wait_for(reader.readline(), LIMIT_SECONDS)
-    writer.close()
+async def test_a_body_that_does_not_arrive_gives_its_place_back(upstream: Upstream, tmp_path: Path):
+    async with door_to(upstream, tmp_path, body_seconds=0.2) as door:
+        reader, writer = await asyncio.open_connection("127.0.0.1", door.gateway.port)
+        writer.write(head("1.1", 9))
+        status = await asyncio.wait_for(reader.readline(), LIMIT_SECONDS)
+        writer.close()
     assert b" 504 " in status
     assert upstream.metadata == []
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc
+from phylactery_gateway.http import connections
 from phylactery_gateway.http import events as events_module
 
 from tests.support.agent.system import System, approval_of, open_system
@@ -194,7 +195,7 @@ async def test_a_slow_reader_slows_the_service_instead_of_filling_memory(tmp_pat
 
 
 async def test_a_reader_that_takes_nothing_loses_its_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(events_module, "WRITE_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "WRITE_SECONDS", 0.5)
     long = {"count": MANY, "events": lambda number: "x" * PIECE}
     async with door_to(tmp_path, long) as (upstream, door):
         client = connect(door)

@@ -18,7 +18,7 @@ from phylactery_gateway.app import build
 from phylactery_gateway.settings import GatewaySettings
 from phylactery_gateway.store import people
 
-from tests.support.gateway.running import Desk, open_gateway, open_servers, settings_of
+from tests.support.gateway.running import LIMIT_SECONDS, Desk, open_gateway, open_servers, settings_of
 from tests.support.servers import postgres
 
 STICKER = {"type": "sticker", "sticker": {"id": "1", "mime_type": "image/webp"}}
@@ -88,7 +88,8 @@ async def test_a_body_that_is_too_large_is_refused_before_it_is_held(tmp_path: P
                 yield b"x" * 1_000
 
         async with httpx.AsyncClient() as client:
-            assert (await client.post(desk.graph.webhook, content=chunks())).status_code == 413
+            signed = {"x-hub-signature-256": desk.graph.sign(b"x" * 100_000)}
+            assert (await client.post(desk.graph.webhook, content=chunks(), headers=signed)).status_code == 413
 
 
 async def test_one_broken_element_loses_none_beside_it(desk: Desk) -> None:
@@ -332,9 +333,14 @@ async def test_telegram_updates_need_the_secret(desk: Desk) -> None:
 async def test_the_database_is_written_before_the_acknowledgement(desk: Desk) -> None:
     await asyncio.to_thread(desk.gateway.database.close)
     assert await desk.graph.post(changed(desk, messages=[text("wamid.1", "hola")])) == 503
-    async with httpx.AsyncClient() as client:
-        health = desk.graph.webhook.replace("/webhooks/whatsapp", "/healthz")
-        assert (await client.get(health)).status_code == 503
+    base = desk.graph.webhook.removesuffix("/webhooks/whatsapp")
+    async with httpx.AsyncClient(base_url=base) as client:
+        assert (await client.get("/healthz")).json() == {"status": "SERVING"}, "a process that lives is not restarted"
+        limit = time.monotonic() + LIMIT_SECONDS
+        while (answer := await client.get("/readyz")).status_code != 503:
+            assert time.monotonic() < limit
+            await asyncio.sleep(0.05)
+        assert answer.json() == {"status": "NOT_SERVING"}
 
 
 @pytest.mark.slow
@@ -407,4 +413,50 @@ async def test_an_empty_secret_and_no_channel_at_all_are_refused(tmp_path: Path)
         settings = GatewaySettings(**settings_of(tmp_path, graph, bot, "127.0.0.1:1"))
         (tmp_path / "secrets" / "app_secret").write_text("\n")
         with pytest.raises(StartError, match="GATEWAY_WHATSAPP_APP_SECRET_FILE: the file is empty"):
+            await build(settings)
+
+
+@pytest.mark.parametrize("name", ["whatsapp_api_url", "telegram_api_url"])
+@pytest.mark.parametrize(
+    ("url", "taken"),
+    [
+        ("https://graph.example/v26.0", True),
+        ("http://127.0.0.1:9/v26.0", True),
+        ("http://localhost:9", True),
+        ("http://[::1]:9/v26.0", True),
+        ("http://graph.facebook.com/v26.0", False),
+        ("http://10.0.0.1", False),
+        ("http://0.0.0.0:9", False),
+        ("http://127.0.0.1.evil.example", False),
+        ("http://localhost.evil.example", False),
+        ("http://2130706433/", False),
+        ("http://[::ffff:10.0.0.1]/", False),
+        ("http://user:password@127.0.0.1/", False),
+        ("http://evil.example#@127.0.0.1", False),
+        ("https://", False),
+        ("https:///v26.0", False),
+        ("https://graph.example:99999", False),
+        ("ftp://127.0.0.1", False),
+        ("graph.facebook.com", False),
+    ],
+)
+async def test_a_channels_token_goes_by_https_or_stays_on_this_machine(
+    tmp_path: Path, name: str, url: str, taken: bool
+) -> None:
+    async with open_servers() as (graph, bot):
+        options = settings_of(tmp_path, graph, bot, "127.0.0.1:1") | {name: url}
+    if taken:
+        assert getattr(load(GatewaySettings, **options), name) == url
+        return
+    with pytest.raises(StartError, match=f"GATEWAY_{name.upper()}") as caught:
+        load(GatewaySettings, **options)
+    assert "password@" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["app_secret", "verify", "token", "bot_token", "bot_secret"])
+async def test_a_gateway_whose_secrets_others_may_read_does_not_start(tmp_path: Path, name: str) -> None:
+    async with open_servers() as (graph, bot):
+        settings = GatewaySettings(**settings_of(tmp_path, graph, bot, "127.0.0.1:1"))
+        (tmp_path / "secrets" / name).chmod(0o644)
+        with pytest.raises(StartError, match=r"GATEWAY_[A-Z_]+_FILE: .* chmod 600"):
             await build(settings)

@@ -128,6 +128,7 @@ def run() -> None:
         logs.configure(settings.service, settings.log_level)
         end_telemetry = telemetry.configure(settings.service, settings.data_dir, settings.otlp_endpoint)
         try:
+            server.allow_many_connections()
             asyncio.run(serve(settings))
         finally:
             end_telemetry()

@@ -21,10 +21,14 @@ from starlette.applications import Starlette
 
 from phylactery_gateway.channels.port import SECOND_US, Channel
 from phylactery_gateway.delivery.agent import Agent
+from phylactery_gateway.delivery.backlog import BacklogWorker
 from phylactery_gateway.delivery.followers import Followers
 from phylactery_gateway.delivery.housekeeping import Housekeeping
 from phylactery_gateway.delivery.sender import Sender
 from phylactery_gateway.delivery.turns import TurnWorker
+from phylactery_gateway.http.bodies import Bodies
+from phylactery_gateway.http.connections import ConnectionLimits
+from phylactery_gateway.http.health import Health
 from phylactery_gateway.http.rpc import RpcRoutes
 from phylactery_gateway.http.server import HttpServer
 from phylactery_gateway.http.webhooks import Webhooks
@@ -33,6 +37,7 @@ from phylactery_gateway.rpc.admission import Admission
 from phylactery_gateway.rpc.calls import Calls, Limits
 from phylactery_gateway.rpc.services import Services
 from phylactery_gateway.settings import GatewaySettings
+from phylactery_gateway.store.backlog import Backlog
 from phylactery_gateway.store.inbox import Inbox, InboxRules
 from phylactery_gateway.store.outbox import Outbox
 from phylactery_gateway.store.turns import Threads, Turns
@@ -57,6 +62,9 @@ class Gateway:
     followers: Followers
     sender: Sender
     housekeeping: Housekeeping
+    backlog: BacklogWorker
+    health: Health
+    bodies: Bodies
     http: HttpServer
     rpc: RpcRoutes | None = None
 
@@ -67,8 +75,8 @@ class Gateway:
 
     async def start(self) -> None:
         """Begin the background work, then accept webhooks."""
-        for loop in (self.sender.loop, self.followers.loop, self.turns.loop, self.housekeeping.loop):
-            loop.start()
+        for part in (self.sender, self.followers, self.turns, self.housekeeping, self.backlog, self.health):
+            part.loop.start()
         if self.rpc is not None:
             self.rpc.follow_identities()
         await self.http.start()
@@ -80,10 +88,11 @@ class Gateway:
         await self.http.stop()
         if self.rpc is not None:
             await self.rpc.close()
+        for part in (self.backlog, self.health, self.housekeeping):
+            await part.loop.stop()
         await self.turns.stop()
         await self.followers.stop()
         await self.sender.stop()
-        await self.housekeeping.loop.stop()
         for channel in self.channels:
             await channel.close()
         await self.agent.close()
@@ -126,8 +135,9 @@ def assemble(
         watch_seconds=settings.watch_seconds,
         look_seconds=settings.look_seconds,
     )
+    turns = Turns(database, new_id("gw"), lease_us)
     worker = TurnWorker(
-        Turns(database, new_id("gw"), lease_us),
+        turns,
         agent,
         by_name,
         clock,
@@ -141,17 +151,24 @@ def assemble(
         worker.wake_in(settings.debounce_seconds)
 
     rules = InboxRules(settings.debounce_us, int(settings.human_seconds * SECOND_US), settings.language)
+    inbox, waiting = Inbox(database, rules), Backlog(database, lease_us)
+    backlog = BacklogWorker(waiting, inbox, turns, by_name, clock, stored=stored)
+    largest = max(settings.max_held_bytes, settings.max_body_bytes, settings.max_message_bytes)
+    bodies = Bodies(largest, settings.body_seconds)
     webhooks = Webhooks(
         by_name,
-        Inbox(database, rules),
+        inbox,
+        waiting,
         clock,
         metrics,
+        bodies=bodies,
         max_bytes=settings.max_body_bytes,
         stored=stored,
-        healthy=database.probe,
+        waits=backlog.loop.wake,
     )
-    rpc = _rpc_of(settings, metrics, lambda: http.port) if settings.rpc_services else None
-    application = Starlette(routes=[*webhooks.routes(), *(rpc.routes() if rpc is not None else ())])
+    health = Health(database.probe)
+    rpc = _rpc_of(settings, metrics, bodies, lambda: http.port) if settings.rpc_services else None
+    application = Starlette(routes=[*health.routes(), *webhooks.routes(), *(rpc.routes() if rpc is not None else ())])
     application.router.redirect_slashes = False  # a redirect would name whatever host the request does
     http = HttpServer(
         application,
@@ -159,12 +176,16 @@ def assemble(
         settings.port,
         grace=settings.drain_seconds,
         variable="GATEWAY_PORT or GATEWAY_HOST",
+        limits=ConnectionLimits(settings.max_connections, settings.head_seconds),
+        refused=metrics.connection_ended,
     )
     housekeeping = Housekeeping(database, clock, settings.retention_days)
-    return Gateway(database, channels, agent, worker, followers, sender, housekeeping, http, rpc)
+    return Gateway(
+        database, channels, agent, worker, followers, sender, housekeeping, backlog, health, bodies, http, rpc
+    )
 
 
-def _rpc_of(settings: GatewaySettings, metrics: Metrics, port: Callable[[], int]) -> RpcRoutes:
+def _rpc_of(settings: GatewaySettings, metrics: Metrics, bodies: Bodies, port: Callable[[], int]) -> RpcRoutes:
     """Return the routes of the services that are offered. Raise StartError for one that does not exist."""
     authenticator = authenticator_for(settings)
     services = Services(settings.rpc_services)
@@ -183,6 +204,7 @@ def _rpc_of(settings: GatewaySettings, metrics: Metrics, port: Callable[[], int]
         authenticator,
         base=lambda: settings.public_url or f"http://{host}:{port()}",
         origins=settings.rpc_origins,
+        bodies=bodies,
         max_bytes=settings.max_message_bytes,
     )
 

@@ -23,6 +23,7 @@ class Metrics:
         source = instruments or meter()
         self._ack_ms = source.create_histogram("gateway.webhook.ack", unit="ms")
         self._refused = source.create_counter("gateway.webhook.refused")
+        self._ended = source.create_counter("gateway.connections.ended")
         self._elements = source.create_counter("gateway.elements")
         self._turns = source.create_counter("gateway.turns")
         self._agent = source.create_counter("gateway.agent.failures")
@@ -39,6 +40,10 @@ class Metrics:
     def refused(self, channel: str, reason: str) -> None:
         """Count a webhook that was not taken."""
         self._refused.add(1, {CHANNEL: channel, ERROR_TYPE: reason})
+
+    def connection_ended(self, reason: str) -> None:
+        """Count a connection that was ended early."""
+        self._ended.add(1, {ERROR_TYPE: reason})
 
     def turn(self, channel: str, state: str) -> None:
         """Count a turn that the agent took or refused."""

@@ -69,6 +69,16 @@ inbox = sa.Table(
     sa.Column("body", sa.LargeBinary, nullable=False),
     sa.Column("receive_us", sa.BigInteger, nullable=False),
 )
+backlog = sa.Table(
+    "backlog",
+    metadata,
+    sa.Column("webhook_id", _ID, primary_key=True),
+    sa.Column("channel", _NAME, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+    sa.Column("done", sa.BigInteger, nullable=False),
+    sa.Column("receive_us", sa.BigInteger, nullable=False),
+    sa.Column("until_us", sa.BigInteger, nullable=False),
+)
 messages = sa.Table(
     "messages",
     metadata,

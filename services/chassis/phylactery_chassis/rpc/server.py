@@ -278,7 +278,7 @@ def run(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]], *
             settings.prepare()
             logs.configure(settings.service, settings.log_level)
             end_telemetry = telemetry.configure(settings.service, settings.data_dir, settings.otlp_endpoint)
-        _allow_many_connections()
+        allow_many_connections()
         try:
             asyncio.run(_run(build, settings))
         finally:
@@ -384,7 +384,7 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
     await running.stop()
 
 
-def _allow_many_connections() -> None:
+def allow_many_connections() -> None:
     """Raise the soft limit on open files, often 1,024, to what this process may have: each connection takes one.
 
     A thousand idle connections would otherwise keep everybody else out. A system that allows no more changes nothing.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
+import time
 from collections.abc import MutableMapping
 from typing import Any, TextIO, cast
 
@@ -68,3 +69,22 @@ def configure(service: str, level: str = "INFO") -> None:
 def get_logger(name: str) -> Any:
     """Return a logger that adds its name to each line as ``component``."""
     return structlog.get_logger(component=name)  # lazy: bind() here would freeze the configuration before configure()
+
+
+class Sampled:
+    """Log lines that strangers cause as often as they like: of each key one in a while, with how many there were."""
+
+    def __init__(self, logger: Any, seconds: float = 60.0) -> None:
+        self._logger, self._seconds = logger, seconds
+        self._written: dict[str, float] = {}
+        self._since: dict[str, int] = {}
+
+    def warning(self, event: str, *, key: str = "", **values: Any) -> None:
+        """Write a warning, unless one of this key was written a short time ago. Keys are few and our own."""
+        now = time.monotonic()
+        count = self._since.get(key, 0) + 1
+        if now - self._written.get(key, -self._seconds) < self._seconds:
+            self._since[key] = count
+            return
+        self._written[key], self._since[key] = now, 0
+        self._logger.warning(event, times=count, **values)

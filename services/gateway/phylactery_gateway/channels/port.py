@@ -86,14 +86,29 @@ class Address(NamedTuple):
     """The person's identities by kind."""
 
 
+class Proof(Protocol):
+    """Whether a body is from the channel, as it arrives."""
+
+    def update(self, part: bytes, /) -> object:
+        """Take the next part of the body."""
+        ...
+
+    def holds(self) -> bool:
+        """Return True if the whole body is from the channel. It takes the same time whatever is wrong."""
+        ...
+
+
 class Channel(Protocol):
     """A messaging channel."""
 
     name: str
     limits: Limits
 
-    def verify(self, headers: Mapping[str, str], body: bytes) -> bool:
-        """Return True if a webhook comes from the channel. It takes the same time whatever is wrong."""
+    def proof(self, headers: Mapping[str, str]) -> Proof | None:
+        """Return what proves a webhook's body, None if its headers show already that it is not from the channel.
+
+        Nothing of such a body is read.
+        """
         ...
 
     def challenge(self, query: Mapping[str, str]) -> str | None:

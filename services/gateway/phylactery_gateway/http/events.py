@@ -11,14 +11,11 @@ from phylactery_chassis.errors import Unavailable
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from phylactery_gateway.http.server import StuckClientError
 from phylactery_gateway.rpc.calls import CallError, HungUpError
 from phylactery_gateway.rpc.errors import failure_of
 from phylactery_gateway.rpc.services import event_id
 
 HEARTBEAT_SECONDS: Final = 15.0
-WRITE_SECONDS: Final = 60.0
-"""How long a client may take for what was sent to it. A client that reads nothing keeps a place and a stream."""
 _HEADERS: Final = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -65,12 +62,9 @@ class EventStream:
                 if part is None:
                     return
                 last = part == b""
-                async with asyncio.timeout(WRITE_SECONDS):
-                    await send({"type": "http.response.body", "body": part, "more_body": not last})
+                await send({"type": "http.response.body", "body": part, "more_body": not last})
                 if last:
                     return
-        except TimeoutError:
-            raise StuckClientError from None
         finally:
             for task in (gone, stopping, self._reading):
                 await end(task)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,12 +20,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from phylactery_gateway.http.bodies import TooLargeError, read_body
+from phylactery_gateway.http.bodies import Bodies, NoRoomError, TooLargeError, TooSlowError
 from phylactery_gateway.http.events import EventStream, end
 from phylactery_gateway.rpc import authzen, openapi
 from phylactery_gateway.rpc.admission import REQUEST_ID, Envelope, request_id_of
 from phylactery_gateway.rpc.calls import JSON, Body, CallError, Calls, HungUpError
-from phylactery_gateway.rpc.errors import Failure, failure_of
+from phylactery_gateway.rpc.errors import DeadlineExceeded, Failure, failure_of
 from phylactery_gateway.rpc.services import EVALUATE_ACCESS, Services
 
 _METHODS: Final = ("POST", "OPTIONS")
@@ -78,11 +79,13 @@ class RpcRoutes:
         *,
         base: Callable[[], str],
         origins: Sequence[str],
+        bodies: Bodies,
         max_bytes: int,
     ) -> None:
         """Ask ``base`` for the URL under which clients reach the gateway, once it listens."""
         self._calls, self._services, self._authenticator = calls, services, authenticator
-        self._base, self._origins, self._max_bytes = base, origins, max_bytes
+        self._base, self._origins = base, origins
+        self._bodies, self._max_bytes = bodies, max_bytes
         self._stopping = asyncio.Event()
         self._identities: IdentityWatch | None = None
 
@@ -166,11 +169,7 @@ class RpcRoutes:
                 return Response(form.body(wrong), form.wrong_type, {**headers, "accept-post": JSON}, form.media_type)
             received = asyncio.Event()
 
-            async def body() -> bytes:
-                read = await self._body(request)
-                received.set()
-                return read
-
+            body = functools.partial(self._body, request, received)
             return await _unless_gone(request, received, serve(envelope, headers[REQUEST_ID], body))
         except HungUpError:
             return Response(status_code=_HUNG_UP)
@@ -180,12 +179,23 @@ class RpcRoutes:
             failure = failure_of(error)
         return Response(form.body(failure), failure.status, headers, form.media_type)
 
-    async def _body(self, request: Request) -> bytes:
+    @asynccontextmanager
+    async def _body(self, request: Request, received: asyncio.Event) -> AsyncIterator[bytearray]:
         try:
-            return await read_body(request, self._max_bytes)
+            async with self._bodies.read(request, self._max_bytes) as body:
+                received.set()
+                yield body
         except TooLargeError:
             raise ResourceExhausted(
                 "MESSAGE_TOO_LARGE", f"the body is larger than {self._max_bytes} bytes, the limit of this gateway"
+            ) from None
+        except TooSlowError:
+            raise DeadlineExceeded(
+                "BODY_TOO_SLOW", f"the body did not arrive within {self._bodies.seconds:.0f} seconds"
+            ) from None
+        except NoRoomError:
+            raise ResourceExhausted(
+                "TOO_MANY_CALLS", "too much is being received at once; try again in a moment"
             ) from None
         except ClientDisconnect:
             raise HungUpError from None

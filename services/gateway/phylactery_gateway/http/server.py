@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import uvicorn
 from phylactery_chassis.errors import StartError
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
+
+from phylactery_gateway.http.connections import MAX_HEAD_BYTES, Connection, ConnectionLimits, Connections
 
 _BACKLOG = 2_048
-
-
-class StuckClientError(Exception):
-    """A client takes nothing of what is sent to it: its connection is ended without waiting for it."""
 
 
 class _Server(uvicorn.Server):
@@ -31,8 +29,21 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """An HTTP server on one port."""
 
-    def __init__(self, application: ASGIApp, host: str, port: int, *, grace: float, variable: str) -> None:
-        """Bind the port; 0 takes a free one. Raise StartError, which names the variables to change."""
+    def __init__(
+        self,
+        application: ASGIApp,
+        host: str,
+        port: int,
+        *,
+        grace: float,
+        variable: str,
+        limits: ConnectionLimits | None = None,
+        refused: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Bind the port; 0 takes a free one. Raise StartError, which names the variables to change.
+
+        Call ``refused`` with the reason for each connection that is ended early.
+        """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         # with its protocol named, as asyncio sets TCP_NODELAY on no other: a response in two writes takes 40 ms without
         self._socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -43,11 +54,12 @@ class HttpServer:
             self._socket.close()
             raise StartError(f"{host}:{port} cannot be listened on ({error.strerror}); set {variable}") from None
         self.port: int = self._socket.getsockname()[1]
-        self._application = application
+        self._connections = Connections(limits or ConnectionLimits(), refused)
         config = uvicorn.Config(
-            self._serve,
+            application,
             interface="asgi3",
-            http="h11",
+            http=functools.partial(Connection, self._connections),  # type: ignore[arg-type]
+            ws="none",
             log_config=None,
             proxy_headers=False,  # uvicorn would take a peer on this machine at its word about where a request is from
             access_log=False,
@@ -56,7 +68,7 @@ class HttpServer:
             backlog=_BACKLOG,
             timeout_keep_alive=75,
             timeout_graceful_shutdown=max(1, round(grace)),
-            h11_max_incomplete_event_size=64 * 1024,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         )
         self._server = _Server(config)
         self._task: asyncio.Task[None] | None = None
@@ -72,16 +84,5 @@ class HttpServer:
         self._server.should_exit = True
         if self._task is not None:
             await self._task
-        self._hang_up(lambda _: True)
+        self._connections.hang_up()
         self._socket.close()
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await self._application(scope, receive, send)
-        except StuckClientError:
-            self._hang_up(lambda connection: connection.client == scope["client"])
-
-    def _hang_up(self, which: Callable[[Any], bool]) -> None:
-        for connection in list(self._server.server_state.connections):
-            if which(connection):
-                connection.transport.abort()

@@ -6,7 +6,7 @@ import asyncio
 import time
 import traceback
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -38,8 +38,6 @@ _TIMEOUT: Final = "connect-timeout-ms"
 _VERSION: Final = "connect-protocol-version"
 _LAST_EVENT: Final = "last-event-id"
 _MAX_TIMEOUT_DIGITS: Final = 10
-_BODY_SECONDS: Final = 30.0
-"""How long a body may take: somebody who sends none keeps a place otherwise."""
 _AT_ONCE_BYTES: Final = 4 * 1024
 """JSON of this size is read on the event loop; a larger one would keep the others waiting."""
 _OK: Final = "ok"
@@ -48,7 +46,8 @@ _SERVER_FAULTS: Final = frozenset(
     {"unknown", "deadline_exceeded", "unimplemented", "internal", "unavailable", "data_loss"}
 )
 
-Body = Callable[[], Awaitable[bytes]]
+Body = Callable[[], AbstractAsyncContextManager[bytearray]]
+"""Holds the body of a request for a block. It raises what the caller gets if there is none."""
 
 _log = get_logger("rpc")
 
@@ -159,20 +158,14 @@ class Calls:
         return response
 
     async def _read(self, method: Method, caller: Caller, body: Body, *, ignore_unknown: bool = False) -> Message:
-        try:
-            async with asyncio.timeout(_BODY_SECONDS):
-                received = await body()
-        except TimeoutError:
-            raise DeadlineExceeded(
-                "BODY_TOO_SLOW", f"the body did not arrive within {_BODY_SECONDS:.0f} seconds"
-            ) from None
+        async with body() as received:
 
-        def read() -> Message:
-            return decoding.read(method.request, received, ignore_unknown=ignore_unknown)
+            def read() -> Message:
+                return decoding.read(method.request, received, ignore_unknown=ignore_unknown)
 
-        if len(received) <= _AT_ONCE_BYTES:
-            return read()
-        return await self._work.run(caller.key, len(received), read)
+            if len(received) <= _AT_ONCE_BYTES:
+                return read()
+            return await self._work.run(caller.key, len(received), read)
 
     async def _written(self, caller: Caller, message: Message) -> bytes:
         size = message.ByteSize()

@@ -12,6 +12,7 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import FailedPrecondition, NotFound
 from sqlalchemy.engine import Connection
 
+from phylactery_gateway.store.backlog import refuse_while_waiting
 from phylactery_gateway.store.people import subject_of
 from phylactery_gateway.tables import conversations, identities, inbox, media, messages, outbox, turns, users
 
@@ -32,7 +33,8 @@ async def erase(database: Database, channel: str, value: str, now_us: int) -> Er
 
     The ids of received elements stay until the retention removes them, so that a webhook delivered again is not a new
     message; their bodies are emptied. It may be repeated after an interruption: the identity goes last. Raise NotFound
-    PERSON_NOT_FOUND, and FailedPrecondition CONVERSATION_BUSY while the agent serves a message of theirs.
+    PERSON_NOT_FOUND, and FailedPrecondition CONVERSATION_BUSY while the agent serves a message of theirs, or one may be
+    in a webhook that is not read yet.
     """
     place: tuple[str, str] | None = ("", "")
     while place is not None:
@@ -44,6 +46,7 @@ async def erase(database: Database, channel: str, value: str, now_us: int) -> Er
         place = await database.write(empty)
 
     def remove(connection: Connection) -> Erased:
+        refuse_while_waiting(connection, channel)
         people = _people(connection, channel, value)
         of_them = _locked_conversations(connection, people, now_us)
         names = _names(connection, people)

@@ -36,6 +36,8 @@ from phylactery_gateway.tables import conversations, inbox, media, messages
 
 STALE_US: Final = 8 * 24 * 3_600 * SECOND_US
 """A message older than this is not served: Meta tries for seven days, so it is a replay. Rows are kept longer."""
+AT_ONCE: Final = 50
+"""So many elements are stored while a channel waits for its acknowledgement; of more, the webhook itself is."""
 _LONGEST_WAITS: Final = 3
 """A person who goes on writing is answered after so many debounce times at the latest."""
 
@@ -126,6 +128,9 @@ class Inbox:
         outbox.open_window(connection, row.conversation_id, now_us)
         state, text = MessageState.WAITING, received.text
         if received.kind in (Kind.EDIT, Kind.REVOKE):
+            if received.kind is Kind.REVOKE:  # it may overtake what it takes back, which then is never served
+                taken = Element(account, received.refers_to, Kept("taken_back"), b"")
+                _add(connection, channel.name, taken, now_us)
             if _amend(connection, row.conversation_id, received):
                 return
             state = MessageState.NOTED if received.kind is Kind.REVOKE else state

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from phylactery_gateway.channels.messages import FETCHED_TYPES, Element, File, Media, Outgoing, option_id
-from phylactery_gateway.channels.port import SECOND_US, Action, Address, Limits, MediaError, SendError
+from phylactery_gateway.channels.port import SECOND_US, Action, Address, Limits, MediaError, Proof, SendError
 from phylactery_gateway.telegram.bot_api import BotApi
 from phylactery_gateway.telegram.payloads import CHAT, parse
 from phylactery_gateway.telegram.types import looks_like
@@ -32,6 +32,19 @@ LIMITS: Final = Limits(
 )
 
 
+class _Proved:
+    """A body that a header has proved."""
+
+    def update(self, part: bytes, /) -> object:
+        return part
+
+    def holds(self) -> bool:
+        return True
+
+
+_PROVED: Final = _Proved()
+
+
 class Telegram:
     """A Telegram bot."""
 
@@ -44,10 +57,10 @@ class Telegram:
         self.limits = LIMITS
         self._bot, self._secret, self._token, self._close = bot, secret, token, close
 
-    def verify(self, headers: Mapping[str, str], body: bytes) -> bool:  # noqa: ARG002 - a secret, not a signature
-        """Return True if the webhook carries our secret."""
+    def proof(self, headers: Mapping[str, str]) -> Proof | None:
+        """Return what takes any body if the webhook carries our secret, None otherwise."""
         given = hashlib.sha256(headers.get("x-telegram-bot-api-secret-token", "").encode()).digest()
-        return hmac.compare_digest(given, hashlib.sha256(self._secret().encode()).digest())
+        return _PROVED if hmac.compare_digest(given, hashlib.sha256(self._secret().encode()).digest()) else None
 
     def challenge(self, query: Mapping[str, str]) -> str | None:  # noqa: ARG002 - Telegram asks nothing
         """Return None: Telegram does not ask."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import hmac
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from phylactery_gateway.channels.messages import Element, File, Kept, Media, Outgoing, option_id
-from phylactery_gateway.channels.port import SECOND_US, Action, Address, Limits, SendError
+from phylactery_gateway.channels.port import SECOND_US, Action, Address, Limits, Proof, SendError
 from phylactery_gateway.channels.presentation import form_of, row_titles
 from phylactery_gateway.whatsapp.errors import error_of_code
 from phylactery_gateway.whatsapp.graph_api import GraphApi
@@ -18,7 +19,7 @@ from phylactery_gateway.whatsapp.payloads import BSUID, PHONE, parse
 
 _DAY_US: Final = 24 * 3_600 * SECOND_US
 _WINDOW_MARGIN_US: Final = 60 * SECOND_US
-_PREFIX: Final = "sha256="
+_SIGNATURE: Final = re.compile("sha256=([0-9a-f]{64})")
 _DOCUMENT: Final = "document"
 _FORMS: Final[Mapping[str, frozenset[str]]] = {
     "image": frozenset({"image/jpeg", "image/png"}),
@@ -64,6 +65,17 @@ class Template:
         return next((one for one in self.languages if wanted and one.startswith(wanted)), self.languages[0])
 
 
+class _Signature:
+    """The signature of a body, made while the body arrives."""
+
+    def __init__(self, secret: str, given: str) -> None:
+        self._own, self._given = hmac.new(secret.encode(), digestmod=hashlib.sha256), bytes.fromhex(given)
+        self.update = self._own.update
+
+    def holds(self) -> bool:
+        return hmac.compare_digest(self._own.digest(), self._given)
+
+
 class WhatsApp:
     """The WhatsApp Cloud API with one application's secret and token."""
 
@@ -85,11 +97,10 @@ class WhatsApp:
         self._graph, self._template, self._numbers, self._close = graph, template, frozenset(numbers), close
         self._app_secret, self._verify_token = app_secret, verify_token
 
-    def verify(self, headers: Mapping[str, str], body: bytes) -> bool:
-        """Return True if the application's secret signed exactly these bytes."""
-        given = headers.get("x-hub-signature-256", "")
-        own = _PREFIX + hmac.digest(self._app_secret().encode(), body, hashlib.sha256).hex()
-        return hmac.compare_digest(own.encode(), given.encode())
+    def proof(self, headers: Mapping[str, str]) -> Proof | None:
+        """Return what tells if the application's secret signed exactly these bytes, None without a signature."""
+        given = _SIGNATURE.fullmatch(headers.get("x-hub-signature-256", ""))
+        return _Signature(self._app_secret(), given[1]) if given is not None else None
 
     def challenge(self, query: Mapping[str, str]) -> str | None:
         """Return hub.challenge if hub.verify_token is ours."""
