@@ -70,6 +70,12 @@ func (e *Error) Unwrap() error { return e.cause }
 // GRPCStatus returns the status, for [status.FromError].
 func (e *Error) GRPCStatus() *status.Status { return e.status }
 
+// away reports whether nobody served the call: the service is not there, or it cancelled the call, as one with too many
+// calls does. What its caller cancelled is not.
+func (e *Error) away() bool {
+	return e.Code == codes.Unavailable || e.Code == codes.Canceled && e.cause == nil
+}
+
 // errorOf returns the typed error of a failed call; details that cannot be read are left out.
 func (c *Conn) errorOf(ctx context.Context, err error, method, requestID string) *Error {
 	var known *Error

@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 )
 
 // resumption is a stream that is opened again where it was cut.
@@ -63,7 +62,7 @@ func (r resumption[Response]) responses(ctx context.Context) iter.Seq2[*Response
 
 func (r resumption[Response]) goesOn(err error, away *absence, stood, opened bool) bool {
 	var failure *Error
-	if !errors.As(err, &failure) || failure.Code != codes.Unavailable || !stood || !r.resumable() {
+	if !errors.As(err, &failure) || !failure.away() || !stood || !r.resumable() {
 		return false
 	}
 	return r.endless || failure.Reason == "" && away.failed(opened) < away.limit

@@ -8,8 +8,6 @@ import (
 	agentv1 "phylactery.internal/client/gen/phylactery/agent/v1"
 	memoryv1 "phylactery.internal/client/gen/phylactery/memory/v1"
 	riskgatev1 "phylactery.internal/client/gen/phylactery/riskgate/v1"
-
-	"google.golang.org/grpc/codes"
 )
 
 const (
@@ -130,7 +128,7 @@ func (t *tries) again(ctx context.Context, failure *Error, stood bool) bool {
 	t.made++
 	answered := failure.Reason != "" && t.made >= maxAttempts
 	late := t.away.failed(stood)+t.pause >= t.away.limit
-	if !t.repeatable || failure.Code != codes.Unavailable || answered || late {
+	if !t.repeatable || !failure.away() || answered || late {
 		return false
 	}
 	if err := sleep(ctx, t.pause); err != nil {

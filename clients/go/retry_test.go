@@ -65,10 +65,26 @@ func away(t *testing.T, failure error, called func(method string)) string {
 }
 
 func TestACallIsRepeatedOnlyIfItsContractSaysThatThisIsHarmless(t *testing.T) {
+	for _, failed := range []codes.Code{codes.Unavailable, codes.Canceled} {
+		t.Run(failed.String(), func(t *testing.T) { repeatsOnlyTheHarmless(t, failed) })
+	}
+}
+
+func TestACallThatItsCallerCancelsIsNotRepeated(t *testing.T) {
+	ctx, cancel := context.WithCancel(background(t))
+	var calls atomic.Int64
+	target := away(t, status.Error(codes.Canceled, "overload"), func(string) { calls.Add(1); cancel() })
+	_, err := connect(t, target, client.WithRetryFor(patience)).Say(ctx, client.Message{Text: "hello"})
+	equal(t, "code", failureOf(t, err).Code, codes.Canceled)
+	equal(t, "calls", calls.Load(), 1)
+}
+
+func repeatsOnlyTheHarmless(t *testing.T, failed codes.Code) {
+	t.Helper()
 	var mu sync.Mutex
 	attempts := map[string]int{}
-	unavailable := refusal(t, codes.Unavailable, "the store is unavailable", info("STORE_UNAVAILABLE", nil))
-	agent := connect(t, away(t, unavailable, func(method string) {
+	failure := refusal(t, failed, "the store is unavailable", info("STORE_UNAVAILABLE", nil))
+	agent := connect(t, away(t, failure, func(method string) {
 		mu.Lock()
 		defer mu.Unlock()
 		attempts[method]++
@@ -77,7 +93,7 @@ func TestACallIsRepeatedOnlyIfItsContractSaysThatThisIsHarmless(t *testing.T) {
 	for _, method := range methods() {
 		calls.Go(func() {
 			err := agent.Invoke(background(t), method, &agentv1.ListToolsRequest{}, &agentv1.ListToolsResponse{})
-			equal(t, "code", status.Code(err), codes.Unavailable)
+			equal(t, "code", status.Code(err), failed)
 		})
 	}
 	calls.Wait()

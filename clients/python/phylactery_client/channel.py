@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 import grpc
 
-from phylactery_client.errors import UnavailableError, error_of
+from phylactery_client.errors import CancelledByServerError, UnavailableError, error_of
 from phylactery_client.transport import Failure, Response, Streaming, Unary, closing, connecting, open_channel, sleep
 
 try:
@@ -44,19 +44,38 @@ _MADE_ONCE = (
     {"service": "phylactery.riskgate.v1.AuditService", "method": "EraseValues"},
 )
 """Calls without an id: made again, they could undo or erase what came in between, or open another thread."""
+_NOT_SURE = tuple(
+    {"service": f"phylactery.{service}", "method": method}
+    for service, method in (
+        ("agent.v1.EscalationService", "RenewClaim"),
+        ("agent.v1.GuestService", "EndLift"),
+        ("agent.v1.GuestService", "Lift"),
+        ("memory.v1.MemoryService", "UpdateMemory"),
+        ("riskgate.v1.ControlService", "RevokeDecision"),
+        ("riskgate.v1.ControlService", "Unfreeze"),
+        ("riskgate.v1.PolicyService", "RollbackBundle"),
+    )
+)
+"""Calls whose contract does not say that a repetition is harmless. One that was cancelled may have had an effect."""
+
+
+def _retried(*codes: str) -> dict[str, Any]:
+    return {
+        "retryPolicy": {
+            "maxAttempts": MAX_ATTEMPTS,
+            "initialBackoff": f"{FIRST_BACKOFF}s",
+            "maxBackoff": "1s",
+            "backoffMultiplier": 2,
+            "retryableStatusCodes": codes,
+        }
+    }
+
+
 _SERVICE_CONFIG = json.dumps(
     {
         "methodConfig": [
-            {
-                "name": [{}],
-                "retryPolicy": {
-                    "maxAttempts": MAX_ATTEMPTS,
-                    "initialBackoff": f"{FIRST_BACKOFF}s",
-                    "maxBackoff": "1s",
-                    "backoffMultiplier": 2,
-                    "retryableStatusCodes": ["UNAVAILABLE"],
-                },
-            },
+            {"name": [{}], **_retried("UNAVAILABLE", "CANCELLED")},  # a server with too many calls cancels some
+            {"name": _NOT_SURE, **_retried("UNAVAILABLE")},
             {"name": [_STORE_OUTPUT, *_MADE_ONCE]},
         ]
     }
@@ -199,7 +218,7 @@ class ServiceClient:
                     async for response in responses:
                         stood, pause, broke = True, FIRST_BACKOFF, math.inf
                         yield response
-            except UnavailableError as error:
+            except (UnavailableError, CancelledByServerError) as error:
                 stood = stood or (connected.done() and not error.reason)
                 broke = min(broke, time.monotonic())
                 given_up = not endless and (error.reason or time.monotonic() - broke >= self._retry_seconds)

@@ -157,7 +157,7 @@ export class ServiceClient {
           if (turns) {
             since = Infinity;
           } else if (
-            failed.code !== "unavailable" ||
+            !isAway(failed, limit) ||
             !isRepeatable(method) ||
             (isAnswered(failed) && attempt >= MAX_ATTEMPTS) ||
             performance.now() + pause - since >= this.#retryMs
@@ -224,7 +224,7 @@ export class ServiceClient {
           since = Math.min(since, performance.now());
           const waits = !isAnswered(failed) && performance.now() + pause - since < this.#retryMs;
           const lasts = (how.endless && stood) || (isRepeatable(method) && waits);
-          if (failed.code !== "unavailable" || !lasts || !how.resumable() || pause >= limit.left) {
+          if (!isAway(failed, limit) || !lasts || !how.resumable() || pause >= limit.left) {
             throw failed;
           }
         }
@@ -348,6 +348,11 @@ export class ServiceClient {
       { requestId, cause: error },
     );
   }
+}
+
+/** Return true if nobody served a call: no service is there, or it cancelled the call, as one with too many calls does. */
+function isAway(failed: PhylacteryError, limit: Limit): boolean {
+  return failed.code === "unavailable" || (failed.code === "canceled" && !limit.signal.aborted);
 }
 
 function isUnary(method: DescMethod): method is DescMethodUnary & DescMethod {

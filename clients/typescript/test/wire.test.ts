@@ -75,13 +75,14 @@ test("a call is not repeated if its contract says nothing of repetition", async 
   assert.equal(server.calls.length, 1);
 });
 
-test("what is not repeated is this", async (context) => {
-  const server = await scripted(context, json(503, AWAY));
+for (const code of ["unavailable", "canceled"] as const) {
+test(`what is not repeated is this, where the service says ${code}`, async (context) => {
+  const server = await scripted(context, json(code === "unavailable" ? 503 : 499, { ...AWAY, code }));
   const client = new ServiceClient(server.url, { retryMs: 200 });
   const services = [agent, memory, riskgate].flatMap((one) => Object.values(one).filter(isService));
   const methods = services.flatMap((one) => one.methods).filter((one) => one.methodKind === "unary");
   assert.ok(methods.length > 80);
-  const calls = methods.map((one) => refusal(() => client.call(one as DescMethodUnary, {}), "unavailable", "SERVICE_UNAVAILABLE"));
+  const calls = methods.map((one) => refusal(() => client.call(one as DescMethodUnary, {}), code, "SERVICE_UNAVAILABLE"));
   await Promise.all(calls);
   const paths = server.calls.map((call) => call.path);
   const once = paths.filter((path) => paths.indexOf(path) === paths.lastIndexOf(path));
@@ -98,6 +99,19 @@ test("what is not repeated is this", async (context) => {
     "Unfreeze",
     "UpdateMemory",
   ]);
+});
+}
+
+test("a call that the server cancelled is repeated with the same request id, and one of its caller is not", async (context) => {
+  const answered = json(200, { run: { runId: "r1", status: "RUN_STATUS_DONE" } });
+  const server = await scripted(context, json(499, { code: "canceled" }), json(499, { code: "canceled" }), answered);
+  const client = new PhylacteryClient(server.url, { retryMs: PATIENCE_MS });
+  assert.equal((await client.sendMessage("hello")).run?.runId, "r1");
+  assert.equal(new Set(server.calls.map((call) => call.body["requestId"])).size, 1);
+  assert.equal(server.calls.length, 3);
+  const away = await scripted(context, json(499, { code: "canceled" }));
+  const waiting = new PhylacteryClient(away.url, { retryMs: 60_000 });
+  await refusal(() => waiting.getThread("t1", { signal: AbortSignal.timeout(300) }), "canceled", "");
 });
 
 test("a call that nobody answers says where, for how long it was tried, and its request id", async () => {

@@ -52,6 +52,9 @@ class ServiceSettings(BaseSettings):
     max_message_bytes: int = Field(4 * _MIB, ge=1024, le=64 * _MIB, description="largest request message")
     max_concurrent_rpcs: int = Field(1_000, ge=1, description="concurrent unary calls; more are RESOURCE_EXHAUSTED")
     max_concurrent_rpcs_per_caller: int = Field(500, ge=1, description="the same, of one caller")
+    max_streams_per_connection: int = Field(
+        512, ge=16, le=100_000, description="open calls of one connection; its client makes more wait"
+    )
     max_streams: int = Field(1_000, ge=1, description="concurrent streams of each kind, in addition to those calls")
     max_streams_per_caller: int = Field(200, ge=1, description="the same, of one caller")
 

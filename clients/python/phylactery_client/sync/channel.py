@@ -24,7 +24,7 @@ from phylactery_client.channel import (
     RETRY_SECONDS,
     _propagator,
 )
-from phylactery_client.errors import UnavailableError, error_of
+from phylactery_client.errors import CancelledByServerError, UnavailableError, error_of
 from phylactery_client.sync.transport import (
     Failure,
     Response,
@@ -164,7 +164,7 @@ class ServiceClient:
                     for response in responses:
                         stood, pause, broke = True, FIRST_BACKOFF, math.inf
                         yield response
-            except UnavailableError as error:
+            except (UnavailableError, CancelledByServerError) as error:
                 stood = stood or (connected.done() and not error.reason)
                 broke = min(broke, time.monotonic())
                 given_up = not endless and (error.reason or time.monotonic() - broke >= self._retry_seconds)

@@ -1,4 +1,4 @@
-"""Client channels: trace context, client spans, deadline propagation, retries on UNAVAILABLE only."""
+"""Client channels: trace context, client spans, deadline propagation, retries of what was not served."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SERVICE_CONFIG = json.dumps(
                     "initialBackoff": "0.1s",
                     "maxBackoff": "1s",
                     "backoffMultiplier": 2,
-                    "retryableStatusCodes": ["UNAVAILABLE"],
+                    "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],  # the latter by a server with too many calls
                 },
             }
         ]
