@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import subprocess
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from functools import partial
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -18,58 +15,13 @@ from phylactery_gateway.loopback.graph_api import GraphServer, Phone
 
 from tests.support.agent.files import shared_folder
 from tests.support.agent.system import open_system
-from tests.support.gateway.running import environment_of, open_servers, settings_of, until
-from tests.support.processes.forks import Forked
-from tests.support.processes.ports import lasting_port
+from tests.support.gateway.process import GatewayProcess, one_gateway
+from tests.support.gateway.running import until
 from tests.support.servers import postgres
 
 pytestmark = pytest.mark.slow
 POINTS = ("received", "turn", "tried", "accepted", "recorded", "said", "claimed", "sent", "done")
 TYPES = {"type": "text", "text": {"body": 'append "once" to log.txt'}}
-
-
-class Process:
-    """A gateway in a process of its own."""
-
-    def __init__(self, folder: Path, environment: dict[str, str], name: str = "gateway") -> None:
-        self._folder, self._environment, self._name = folder, environment, name
-        self.process: Forked | None = None
-
-    async def start(self, point: str = "none") -> None:
-        ready, log = self._folder / f"{self._name}.json", self._folder / f"{self._name}.log"
-        ready.unlink(missing_ok=True)
-        environment = {
-            **os.environ,
-            **self._environment,
-            "GATEWAY_READY_FILE": str(ready),
-            "CRASH_SERVICE": "gateway",
-            "CRASH_AT": point,
-        }
-        self.process = Forked("tests.support.processes.crashing", [], environment, out=log, err=log)
-
-        def serves() -> bool:
-            assert self.process is not None
-            assert self.process.poll() is None, log.read_text()
-            return ready.exists()
-
-        await until(serves, "a gateway")
-        self.port = json.loads(ready.read_text())["port"]
-
-    async def lift(self, *bsuids: str) -> None:
-        """Let people do what any user may, by the command of an operator."""
-        for bsuid in bsuids or ("ES.13491208655302741918",):
-            command = [sys.executable, "-m", "phylactery_gateway", "lift", "whatsapp", bsuid]
-            run = partial(subprocess.run, command, env={**os.environ, **self._environment}, check=True)
-            await asyncio.to_thread(run)
-
-    async def died(self) -> None:
-        assert self.process is not None
-        assert await asyncio.to_thread(self.process.wait, 60) == -9
-
-    def kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait(60)
 
 
 async def deliver(phone: Phone, graph: GraphServer) -> None:
@@ -81,19 +33,6 @@ async def deliver(phone: Phone, graph: GraphServer) -> None:
                 return
         await asyncio.sleep(0.1)
     raise AssertionError("the webhook was never acknowledged")
-
-
-@asynccontextmanager
-async def one_gateway(folder: Path, agent: str, database_url: str = "") -> AsyncIterator[tuple[Process, GraphServer]]:
-    async with open_servers() as (graph, bot):
-        port = lasting_port()
-        settings = settings_of(folder, graph, bot, agent, port=port, api_seconds=1, lease_seconds=4)
-        graph.webhook = f"http://127.0.0.1:{port}/webhooks/whatsapp"
-        process = Process(folder, environment_of(settings | ({"database_url": database_url} if database_url else {})))
-        try:
-            yield process, graph
-        finally:
-            process.kill()
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -116,6 +55,36 @@ async def test_a_gateway_killed_between_two_writes_loses_nothing_and_repeats_no_
         assert log.read_text().splitlines() == ["once"]
         # a message whose response was lost is known by its status, so not even that is sent twice
         assert len(phone.inbox) == 2
+
+
+@pytest.mark.parametrize("point", ["kept", "unpacked", "unpacked#2"])
+async def test_a_gateway_killed_with_a_webhook_of_many_elements_loses_none_and_stores_none_twice(
+    tmp_path: Path, point: str
+) -> None:
+    async with one_gateway(tmp_path, "127.0.0.1:1") as (process, graph):
+        await process.start(f"gateway.{point}")
+        phone = Phone(graph)
+        said = [phone.webhook({"type": "text", "text": {"body": str(n)}}, wamid=f"wamid.{n}") for n in range(170)]
+        value = said[0]["entry"][0]["changes"][0]["value"]
+        value["messages"] = [one["entry"][0]["changes"][0]["value"]["messages"][0] for one in said]
+        with suppress(httpx.HTTPError):
+            assert await graph.post(said[0]) == 200
+        await process.died()
+        await process.start()
+        if point == "kept":  # nobody told the channel that it was taken
+            assert await graph.post(said[0]) == 200
+
+        def rows(query: str) -> list[tuple[Any, ...]]:
+            with closing(sqlite3.connect(tmp_path / "gateway" / "gateway.db")) as database:
+                return database.execute(query).fetchall()
+
+        await until(lambda: rows("SELECT count(*) FROM messages") == [(170,)], "every message")
+        await until(lambda: rows("SELECT count(*) FROM backlog") == [(0,)], "the end of the webhook")
+        texts = [text.decode() for (text,) in rows("SELECT text FROM messages ORDER BY position")]
+        assert texts == [str(number) for number in range(170)]
+        assert await graph.post(said[0]) == 200
+        await until(lambda: rows("SELECT count(*) FROM backlog") == [(0,)], "the end of its repetition")
+        assert rows("SELECT count(*) FROM messages") == [(170,)]
 
 
 FILE_POINTS = ("said", "claimed", "fetched", "uploaded", "begun", "sent", "done")
@@ -152,7 +121,10 @@ async def test_a_gateway_killed_while_it_sends_a_file_sends_it_once_or_says_that
 
 async def test_two_gateway_processes_share_one_database_and_one_conversation(tmp_path: Path, postgres_url: str) -> None:
     url = postgres.create_database(postgres_url, "gateway_processes")
-    async with open_system(tmp_path) as system, one_gateway(tmp_path, system.target("agent"), url) as (first, graph):
+    async with (
+        open_system(tmp_path) as system,
+        one_gateway(tmp_path, system.target("agent"), database_url=url) as (first, graph),
+    ):
         from phylactery_chassis.db.database import Database
 
         database = Database(url)
@@ -161,7 +133,7 @@ async def test_two_gateway_processes_share_one_database_and_one_conversation(tmp
         await first.lift(*(f"ES.{place}" for place in range(5)))
         await first.start()
         environment = {**first._environment, "GATEWAY_PORT": "0", "GATEWAY_DATA_DIR": str(tmp_path / "second")}
-        second = Process(tmp_path, environment, "second")
+        second = GatewayProcess(tmp_path, environment, "second")
         await second.start()
         try:
             phones = [Phone(graph, f"ES.{place}", f"34{place}") for place in range(5)]
