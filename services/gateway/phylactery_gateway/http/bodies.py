@@ -12,6 +12,7 @@ from starlette.requests import Request
 
 HELD_BYTES: Final = 16 * 1024 * 1024
 BODY_SECONDS: Final = 30.0
+_BLOCK_BYTES: Final = 64 * 1024
 
 
 class BodyError(Exception):
@@ -43,8 +44,23 @@ class _Held:
     """What is held of a body. One that gives way is empty from then on."""
 
     deadline: asyncio.Timeout
-    content: bytearray = field(default_factory=bytearray)
+    blocks: list[bytearray] = field(default_factory=list)
+    """Many bodies that grow beside each other would each leave holes of all its former sizes; blocks leave none."""
+    size: int = 0
     gave_way: bool = False
+
+    def add(self, part: bytes) -> None:
+        """Hold a part more. Parts of a byte each would take forty times their size as they are."""
+        if not self.blocks or len(self.blocks[-1]) >= _BLOCK_BYTES:
+            self.blocks.append(bytearray())
+        self.blocks[-1] += part
+        self.size += len(part)
+
+    def take(self) -> bytes:
+        """Return the whole, and hold nothing any more."""
+        whole = b"".join(self.blocks)
+        self.blocks.clear()
+        return whole
 
 
 class Bodies:
@@ -64,7 +80,7 @@ class Bodies:
     @asynccontextmanager
     async def read(
         self, request: Request, max_bytes: int, seen: Callable[[bytes], object] = len
-    ) -> AsyncIterator[bytearray]:
+    ) -> AsyncIterator[bytes]:
         """Hold a request's whole body for the block; ``seen`` gets each part of it as it arrives.
 
         Where the room is used up, the largest body that still arrives gives way, so that many that are never completed
@@ -78,10 +94,10 @@ class Bodies:
         try:
             await self._fill(held, request, max_bytes, seen)
             self._arriving.discard(held)
-            yield held.content
+            yield held.take()
         finally:
             self._arriving.discard(held)
-            self._sum -= len(held.content)
+            self._sum -= held.size
 
     async def _fill(self, held: _Held, request: Request, max_bytes: int, seen: Callable[[bytes], object]) -> None:
         try:
@@ -89,10 +105,10 @@ class Bodies:
                 async for part in request.stream():
                     if held.gave_way:
                         raise NoRoomError
-                    if len(held.content) + len(part) > max_bytes:
+                    if held.size + len(part) > max_bytes:
                         raise TooLargeError
                     self._make_room(held, len(part))
-                    held.content += part
+                    held.add(part)
                     self._sum += len(part)
                     seen(part)
         except TimeoutError:
@@ -100,10 +116,11 @@ class Bodies:
 
     def _make_room(self, held: _Held, more: int) -> None:
         while self._sum + more > self._most:
-            largest = max(self._arriving, key=lambda one: len(one.content))
-            if len(largest.content) <= len(held.content) + more:
+            largest = max(self._arriving, key=lambda one: one.size)
+            if largest.size <= held.size + more:
                 raise NoRoomError
             largest.gave_way = True
-            self._sum -= len(largest.content)
-            largest.content.clear()
+            self._sum -= largest.size
+            largest.size = 0
+            largest.blocks.clear()
             largest.deadline.reschedule(asyncio.get_running_loop().time())

@@ -211,8 +211,11 @@ class _Lingering:
         self._closing = True
         if self._connection.drop_the_rest():
             self._connection.start_timer(_CLOSED, _LINGER_SECONDS)
-            self._transport.write_eof()
-            self._transport.resume_reading()
+            try:
+                self._transport.write_eof()
+                self._transport.resume_reading()
+            except OSError:  # its client has reset it already
+                self._transport.abort()
         else:
             self._connection.start_timer(_CLOSED, WRITE_SECONDS)  # its client may take nothing of what is still sent
             self._transport.close()

@@ -180,7 +180,7 @@ class RpcRoutes:
         return Response(form.body(failure), failure.status, headers, form.media_type)
 
     @asynccontextmanager
-    async def _body(self, request: Request, received: asyncio.Event) -> AsyncIterator[bytearray]:
+    async def _body(self, request: Request, received: asyncio.Event) -> AsyncIterator[bytes]:
         try:
             async with self._bodies.read(request, self._max_bytes) as body:
                 received.set()

@@ -100,13 +100,13 @@ class Webhooks:
             with span("gateway.webhook", attributes={CHANNEL: channel.name}):
                 return await self._store(channel, body)
 
-    async def _store(self, channel: Channel, body: bytearray) -> tuple[int, int]:
+    async def _store(self, channel: Channel, body: bytes) -> tuple[int, int]:
         """Store a webhook durably: its elements, or, where there are many, the webhook itself, to be read afterwards.
 
         Return how many elements were stored, and how many of them were new. Raise DomainError.
         """
         now_us = self._clock.now_us()
-        elements = channel.parse(bytes(body)) if len(body) <= _LARGE_BYTES else None
+        elements = channel.parse(body) if len(body) <= _LARGE_BYTES else None
         if elements is None or len(elements) > AT_ONCE:
             await self._backlog.add(channel.name, body, now_us)
             reach("gateway.kept")

@@ -46,7 +46,7 @@ _SERVER_FAULTS: Final = frozenset(
     {"unknown", "deadline_exceeded", "unimplemented", "internal", "unavailable", "data_loss"}
 )
 
-Body = Callable[[], AbstractAsyncContextManager[bytearray]]
+Body = Callable[[], AbstractAsyncContextManager[bytes]]
 """Holds the body of a request for a block. It raises what the caller gets if there is none."""
 
 _log = get_logger("rpc")

@@ -64,7 +64,7 @@ class _NoNumber:
     """What stands where a number was written that JSON does not have, or that is too long to be one."""
 
 
-def read(kind: type[Message], body: bytes | bytearray, *, ignore_unknown: bool = False) -> Message:
+def read(kind: type[Message], body: bytes, *, ignore_unknown: bool = False) -> Message:
     """Return the message in a body of JSON. Raise InvalidArgument INVALID_REQUEST, which names the field at fault.
 
     With ``ignore_unknown`` fields that the message does not have are left out instead of being refused.
@@ -85,7 +85,7 @@ def write(message: Message) -> bytes:
     return json_format.MessageToJson(message, indent=None, ensure_ascii=False).encode()
 
 
-def _parsed(body: bytes | bytearray) -> Any:
+def _parsed(body: bytes) -> Any:
     if not body.strip():
         raise _Fault("", "is empty; a request without fields is {}")
     try:

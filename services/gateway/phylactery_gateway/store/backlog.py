@@ -32,7 +32,7 @@ class Backlog:
         """Let a process keep a webhook for ``lease_us`` without renewing."""
         self._database, self._lease_us = database, lease_us
 
-    async def add(self, channel: str, body: bytearray, now_us: int) -> None:
+    async def add(self, channel: str, body: bytes, now_us: int) -> None:
         """Store a webhook, durably. The same one again, while it waits, changes nothing."""
         digest = hashlib.sha256(f"{channel}\n".encode())
         digest.update(body)
