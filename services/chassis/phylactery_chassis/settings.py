@@ -39,7 +39,7 @@ class ServiceSettings(BaseSettings):
     )
     identity_mode: Literal["none", "tokens"] = Field("none", description="who may call: loopback only, or tokens")
     tokens_file: Path | None = Field(
-        None, description="YAML file of hashed tokens, for identity_mode tokens; of mode 0600"
+        None, description="YAML file of hashed tokens, for identity_mode tokens; writable by its owner alone"
     )
     allow_plaintext: bool = Field(
         default=False, description="listen beyond loopback without TLS, on a network that is private already"

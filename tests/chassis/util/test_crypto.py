@@ -82,6 +82,8 @@ def test_without_replace_an_existing_file_stays(tmp_path: Path) -> None:
     write_whole(tmp_path / "file", b"first", replace=False)
     with pytest.raises(FileExistsError):
         write_whole(tmp_path / "file", b"second", replace=False)
+    before = os.umask(0o022)
     write_whole(tmp_path / "file", b"third", mode=0o644)
+    os.umask(before)
     assert [one.read_bytes() for one in tmp_path.iterdir()] == [b"third"]
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o644

@@ -21,7 +21,7 @@ from phylactery_chassis.auth.levels import GUEST, USER, level_of_delegated
 from phylactery_chassis.errors import PermissionDenied, Unauthenticated
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock, MonotoneClock, SystemClock
-from phylactery_chassis.util.crypto import ExposedKeyError, read_secret_file, sha256
+from phylactery_chassis.util.crypto import OTHERS_WRITE, ExposedKeyError, read_key_file, sha256
 
 AUTHORIZATION = "authorization"
 SUBJECT_HEADER = "x-phylactery-subject"
@@ -274,7 +274,8 @@ def token_hash(token: str) -> str:
 def read_tokens(path: Path) -> list[TokenEntry]:
     """Return the validated entries of a tokens file. Raise TokensFileError."""
     try:
-        return parse_tokens(path, read_secret_file(path).decode())
+        # hashes tell nobody a token, and Compose mounts the file for another user; whoever writes it has every identity
+        return parse_tokens(path, read_key_file(path, forbidden=OTHERS_WRITE).decode())
     except ExposedKeyError as error:
         raise TokensFileError(str(error)) from None
     except OSError as error:
