@@ -18,7 +18,7 @@ import pytest
 from grpc import aio
 from phylactery.memory.v1 import memory_pb2, memory_pb2_grpc, privacy_pb2, privacy_pb2_grpc
 from phylactery_chassis.auth.commands import parse_expiry
-from phylactery_chassis.auth.identity import Role, TokenAuthenticator, TokensFileError
+from phylactery_chassis.auth.identity import Role, TokenAuthenticator, TokensFileError, read_tokens
 from phylactery_chassis.auth.tokens import add_token, list_tokens, revoke_tokens
 from phylactery_chassis.errors import Unauthenticated
 from phylactery_chassis.rpc import server
@@ -312,7 +312,7 @@ def test_a_list_of_a_damaged_file_says_that_the_tokens_from_before_are_in_force(
     tokens.write_text("tokens: [")
     done = run_riskgate("tokens", "list", "--file", str(tokens), environment=os.environ)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"{tokens}:1: is not YAML; a running service keeps the previously read tokens" in done.stderr
+    assert f"{tokens}:2: is not YAML; a running service keeps the previously read tokens" in done.stderr
 
 
 def test_a_secret_whose_mount_is_exchanged_is_read_again(tmp_path):
@@ -364,3 +364,30 @@ def test_both_programs_add_list_and_revoke(tokens: Path, program: str):
         assert done.stderr.startswith(f"{program}: ")
     assert run("add", *bea[:-1], "yesterday").returncode != 0
     assert [one.entry.subject for one in list_tokens(tokens)] == ["bea"]
+
+
+def bomb(levels: int, *, merged: bool) -> str:
+    """Return a small text that would be very large when its aliases are followed."""
+    lines = ["tokens: []", "a0: &a0 {k0: x}" if merged else "a0: &a0 [x, x]"]
+    for level in range(1, levels):
+        inner = ", ".join([f"*a{level - 1}"] * 9)
+        lines.append(f"a{level}: &a{level} " + (f"{{<<: [{inner}], k{level}: x}}" if merged else f"[{inner}]"))
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (bomb(3, merged=False), r":3: the alias \*a0 is not read"),
+        (bomb(12, merged=False), "alias"),
+        (bomb(12, merged=True), "alias"),
+        ("tokens: &all\n  - *all", r":2: the alias \*all"),
+        ("tokens: " + "[" * 5_000, "nested deeper than 10 levels"),
+        ("tokens: " + "{a: " * 5_000, "nested deeper than 10 levels"),
+    ],
+)
+def test_a_small_file_that_would_be_large_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "tokens.yaml"
+    path.write_text(text)
+    with pytest.raises(TokensFileError, match=said):
+        read_tokens(path)

@@ -31,6 +31,8 @@ ANY_TENANT = "*"
 _NAME = r"^[A-Za-z0-9_.:@-]{1,128}$"
 _NAME_PATTERN = re.compile(r"[A-Za-z0-9_.:@-]{1,128}")
 """A single bounded character class cannot backtrack, so the standard module is safe here."""
+_LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MAX_DEPTH = 10
 _REMIND_SECONDS = 60.0
 """How often an unusable tokens file is logged."""
 
@@ -287,7 +289,10 @@ def read_tokens(path: Path) -> list[TokenEntry]:
 def parse_tokens(path: Path, text: str) -> list[TokenEntry]:
     """Return the validated entries in the text of a tokens file. Raise TokensFileError, which names the path."""
     try:
-        parsed = _TokensFile.model_validate(yaml.safe_load(text))
+        _refuse_large(path, text)
+        parsed = _TokensFile.model_validate(yaml.load(text, Loader=_LOADER))  # noqa: S506 - both are safe ones
+    except TokensFileError:
+        raise
     except (yaml.YAMLError, ValueError) as error:
         if isinstance(error, ValidationError):
             first = error.errors(include_input=False)[0]
@@ -304,6 +309,21 @@ def parse_tokens(path: Path, text: str) -> list[TokenEntry]:
         if entry.tenant == ANY_TENANT and Role.DELEGATE not in entry.roles:
             raise TokensFileError(f"{path}: '{entry.subject}' has tenant '*' without the role delegate")
     return parsed.tokens
+
+
+def _refuse_large(path: Path, text: str) -> None:
+    """Raise TokensFileError for what a small text makes large, as aliases and merge keys do, and for deep nesting.
+
+    The other files are read by phylactery_understanding.documents, without which the services' base installs.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        where = f"{path}:{event.start_mark.line + 1}" if event.start_mark else str(path)
+        if isinstance(event, yaml.AliasEvent):
+            raise TokensFileError(f"{where}: the alias *{event.anchor} is not read; write its content out")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            raise TokensFileError(f"{where}: is nested deeper than {_MAX_DEPTH} levels; it is a list of tokens")
 
 
 class TokenAuthenticator:
