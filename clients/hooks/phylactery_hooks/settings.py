@@ -44,8 +44,12 @@ class HelperSettings:
         """Return the token, empty if none is configured. Raise SettingsError."""
         if not self.token_file:
             return ""
+        from phylactery_client.secret_files import ExposedSecretError, read_secret_file  # late: it brings gRPC
+
         try:
-            return Path(self.token_file).expanduser().read_text(encoding="utf-8").strip()
+            return read_secret_file(Path(self.token_file).expanduser()).decode().strip()
+        except ExposedSecretError as error:
+            raise SettingsError(f"token file {error}") from None
         except (OSError, UnicodeDecodeError):
             raise SettingsError(f"token file '{self.token_file}' cannot be read") from None
 

@@ -13,17 +13,27 @@ from phylactery_agent.tools.mcp.config import McpConfigError, _secret
 from phylactery_chassis.auth.identity import Role, TokensFileError, read_tokens
 from phylactery_chassis.auth.tokens import add_token
 from phylactery_chassis.settings import FollowedSecret, is_loopback, read_secret
+from phylactery_hooks.settings import HelperSettings, SettingsError
+from phylactery_mcp_proxy import settings as proxy_settings
 from phylactery_riskgate.bundles.signing import PolicyKeyError, load_private_key
 
 EXPOSED = (0o666, 0o644, 0o640, 0o604, 0o620, 0o602, 0o601, 0o660, 0o777, 0o444, 0o755)
 PRIVATE = (0o600, 0o400, 0o700)
+
+
+def token_of_hooks(path: Path) -> str:
+    return HelperSettings(token_file=str(path)).token()
+
+
 READERS: dict[str, Callable[[Path], object]] = {
     "a secret": lambda path: read_secret(path, "GATEWAY_WHATSAPP_TOKEN_FILE"),
     "a followed secret": lambda path: FollowedSecret(path, "AGENT_RISKGATE_TOKEN_FILE")(),
     "a header of an MCP server": _secret,
     "a policy key": load_private_key,
+    "a header of the MCP proxy": lambda path: proxy_settings.read_secret(path, "--header-file"),
+    "the token of hooks": token_of_hooks,
 }
-WRONG = (ValueError, McpConfigError, PolicyKeyError)
+WRONG = (ValueError, McpConfigError, PolicyKeyError, SettingsError)
 
 
 @pytest.fixture(params=READERS, ids=str)
