@@ -84,6 +84,30 @@ async def test_a_person_whose_message_is_being_answered_is_not_erased_until_it_i
 
 
 @pytest.mark.slow
+async def test_while_a_large_webhook_is_not_read_yet_nobody_is_erased_who_may_be_in_it(desk: Desk) -> None:
+    await desk.phone().send(STICKER)
+    await desk.until_rows("SELECT * FROM outbox WHERE state = 'sent' AND delivery = 3", 1)
+
+    def keep(connection: Any, until_us: int) -> None:
+        connection.execute(sa.text("DELETE FROM backlog"))
+        row = {
+            "webhook_id": "w",
+            "channel": "whatsapp",
+            "body": b"{}",
+            "done": 0,
+            "receive_us": 0,
+            "until_us": until_us,
+        }
+        connection.execute(sa.insert(metadata.tables["backlog"]).values(**row))
+
+    await desk.gateway.database.write(lambda connection: keep(connection, 2**62))  # another process reads it
+    with pytest.raises(FailedPrecondition, match="a large webhook of the channel is still being read"):
+        await erased(desk, "ES.100")
+    await desk.gateway.database.write(lambda connection: keep(connection, 0))  # which died
+    await desk.until_rows("SELECT * FROM backlog", 0)
+    assert (await erased(desk, "ES.100")).received == 1
+
+
 async def test_bodies_are_emptied_page_by_page(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("phylactery_gateway.store.erasure._PAGE", 2)
     ana, ben = desk.phone(), desk.phone("ES.200", "34600000002")

@@ -49,36 +49,36 @@ def held(desk: Desk) -> int:
 # heads and signatures
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        UNSIGNED,
-        "X-Hub-Signature-256:\r\n",
-        "X-Hub-Signature-256: sha256=\r\n",
-        f"X-Hub-Signature-256: sha256={63 * 'a'}\r\n",
-        f"X-Hub-Signature-256: sha256={65 * 'a'}\r\n",
-        f"X-Hub-Signature-256: sha256={64 * 'g'}\r\n",
-        f"X-Hub-Signature-256: sha256={64 * 'A'}\r\n",
-        f"X-Hub-Signature-256: SHA256={64 * 'a'}\r\n",
-        f"X-Hub-Signature-256: sha1={40 * 'a'}\r\n",
-        f"X-Hub-Signature-256: {64 * 'a'}\r\n",
-        f"X-Hub-Signature-256: sha256={64 * 'é'}\r\n",
-        f"X-Hub-Signature: sha256={64 * 'a'}\r\n",
-        f"X-Hub-Signature-256: sha256={64 * 'a'},sha256={64 * 'a'}\r\n",
-    ],
-)
-async def test_a_webhook_without_a_signature_is_refused_before_its_body_is_read(desk: Desk, header: str) -> None:
-    for length in (LARGE, None, 10**19, 17):
-        assert await asked(desk, head(length=length, more=header)) == 401, "without a byte of the body"
-    expecting = head(length=LARGE, more=f"{header}Expect: 100-continue\r\n")
-    assert await asked(desk, expecting) == 401, "and without asking for it"
+UNSIGNED_HEADERS = [
+    UNSIGNED,
+    "X-Hub-Signature-256:\r\n",
+    "X-Hub-Signature-256: sha256=\r\n",
+    f"X-Hub-Signature-256: sha256={63 * 'a'}\r\n",
+    f"X-Hub-Signature-256: sha256={65 * 'a'}\r\n",
+    f"X-Hub-Signature-256: sha256={64 * 'g'}\r\n",
+    f"X-Hub-Signature-256: sha256={64 * 'A'}\r\n",
+    f"X-Hub-Signature-256: SHA256={64 * 'a'}\r\n",
+    f"X-Hub-Signature-256: sha1={40 * 'a'}\r\n",
+    f"X-Hub-Signature-256: {64 * 'a'}\r\n",
+    f"X-Hub-Signature-256: sha256={64 * 'é'}\r\n",
+    f"X-Hub-Signature: sha256={64 * 'a'}\r\n",
+    f"X-Hub-Signature-256: sha256={64 * 'a'},sha256={64 * 'a'}\r\n",
+]
+
+
+async def test_a_webhook_without_a_signature_is_refused_before_its_body_is_read(desk: Desk) -> None:
+    for header in UNSIGNED_HEADERS:
+        for length in (LARGE, None, 10**19, 17):
+            assert await asked(desk, head(length=length, more=header)) == 401, f"{header} without a byte of the body"
+        expecting = head(length=LARGE, more=f"{header}Expect: 100-continue\r\n")
+        assert await asked(desk, expecting) == 401, f"{header} and without asking for it"
     assert held(desk) == 0
 
 
-@pytest.mark.parametrize("secret", [UNSIGNED, "bot-secre", "bot-secret-", "BOT-SECRET", "é"])
-async def test_telegrams_secret_is_compared_before_the_body_is_read(desk: Desk, secret: str) -> None:
-    header = f"X-Telegram-Bot-Api-Secret-Token: {secret}\r\n" if secret else ""
-    assert await asked(desk, head("/webhooks/telegram", length=LARGE, more=header)) == 401
+async def test_telegrams_secret_is_compared_before_the_body_is_read(desk: Desk) -> None:
+    for secret in ("", "bot-secre", "bot-secret-", "BOT-SECRET", "é"):
+        header = f"X-Telegram-Bot-Api-Secret-Token: {secret}\r\n" if secret else ""
+        assert await asked(desk, head("/webhooks/telegram", length=LARGE, more=header)) == 401, secret
 
 
 async def test_a_refused_client_that_sends_its_whole_body_first_still_sees_why(desk: Desk) -> None:
@@ -169,23 +169,23 @@ async def test_a_wrong_signature_over_a_whole_body_leaves_nothing_behind(desk: D
     assert await desk.rows("SELECT * FROM inbox") == await desk.rows("SELECT * FROM backlog") == []
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"zz\r\nhello\r\n0\r\n\r\n",
-        b"5\r\nhel\r\n0\r\n\r\n",
-        b"5\r\nhello world\r\n",
-        b"-1\r\n",
-        b"ffffffffffffffffffff\r\nx",
-        b"5;" + b"e" * 20 * KIB + b"\r\nhello\r\n",
-        b"0\r\n" + b"X: y\r\n" * 4_000,
-    ],
-)
-async def test_chunks_that_lie_are_refused(tmp_path: Path, body: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    async with open_gateway(tmp_path, body_seconds=0.5) as desk:
-        assert await asked(desk, head(length=None, more=MADE_UP), body) in {400, 401, 408}
-        assert await asked(desk, head(length=None), body) in {400, 401}
-        assert held(desk) == 0
+LYING = [
+    b"zz\r\nhello\r\n0\r\n\r\n",
+    b"5\r\nhel\r\n0\r\n\r\n",
+    b"5\r\nhello world\r\n",
+    b"-1\r\n",
+    b"ffffffffffffffffffff\r\nx",
+    b"5;" + b"e" * 20 * KIB + b"\r\nhello\r\n",
+    b"0\r\n" + b"X: y\r\n" * 4_000,
+]
+
+
+async def test_chunks_that_lie_are_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with open_gateway(tmp_path, body_seconds=0.3) as desk:
+        for body in LYING:
+            assert await asked(desk, head(length=None, more=MADE_UP), body) in {400, 401, 408}, body[:40]
+            assert await asked(desk, head(length=None), body) in {400, 401}, body[:40]
+            assert held(desk) == 0
         assert await is_healthy(desk)
     assert [one for one in caplog.records if one.exc_info] == [], "no traceback for what strangers send"
 
@@ -247,9 +247,12 @@ async def test_a_reader_of_nothing_keeps_no_large_answer(tmp_path: Path, monkeyp
         tmp_path, rpc_services=offered, identity_mode="tokens", tokens_file=_tokens(tmp_path)
     ) as desk:
         stuck = await connect(desk.gateway.port)
-        await stuck.send(head("/openapi.json", method="GET") * 2_000)
-        await stuck.ended()
+        await stuck.send(head("/openapi.json", method="GET") * 1_000)
+        with capture_logs() as logs:
+            await desk.until(lambda: logs, "the end of the connection")
+        assert [one["reason"] for one in logs] == ["write_slow"]
         assert await is_healthy(desk)
+        stuck.leave()
 
 
 def _tokens(folder: Path) -> Path:
@@ -319,8 +322,8 @@ async def test_while_many_wait_for_the_agent_a_webhook_is_not_read_on_and_who_wr
 async def test_thousands_that_arrive_at_once_do_not_stop_what_is_sent(desk: Desk) -> None:
     assert await desk.graph.post(giant(desk, 500)) == 200
     await desk.until_rows("SELECT * FROM messages", 500)
-    [account] = await desk.rows("SELECT rate_us FROM accounts WHERE channel = 'whatsapp'")
-    assert account.rate_us <= time.time_ns() // 1_000 + 1_000_000
+    rates = await desk.rows("SELECT rate_us FROM accounts WHERE channel = 'whatsapp'")
+    assert all(one.rate_us <= time.time_ns() // 1_000 + 1_000_000 for one in rates)
 
 
 async def test_what_is_taken_back_before_it_was_read_is_never_served(desk: Desk) -> None:

@@ -56,7 +56,7 @@ class BacklogWorker:
             some = elements[begin : begin + AT_ONCE]
             if any(isinstance(one.content, Received) for one in some):
                 await self._await_room(waiting, begin)
-            if await self._inbox.receive(channel, some, self._clock.now_us()):
+            if await self._inbox.receive(channel, some, self._clock.now_us(), counted=False):
                 self._stored()
             reach("gateway.unpacked")
             await self._backlog.keep(waiting, begin + len(some), self._clock.now_us())

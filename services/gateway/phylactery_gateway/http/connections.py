@@ -31,8 +31,6 @@ connection before."""
 _CLOSE: Final = (b"connection", b"close")
 _CLOSED: Final = "closed"
 
-_refused = Sampled(get_logger("http"))
-
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
@@ -47,7 +45,7 @@ class Connections:
 
     def __init__(self, limits: ConnectionLimits, refused: Callable[[str], None]) -> None:
         """Call ``refused`` with the reason for each connection that is ended early."""
-        self.limits, self._refused = limits, refused
+        self.limits, self._refused, self._log = limits, refused, Sampled(get_logger("http"))
         self._open: set[Connection] = set()
 
     def add(self, new: Connection) -> None:
@@ -69,7 +67,7 @@ class Connections:
     def note(self, reason: str) -> None:
         """Count a connection that is ended early, and say so from time to time."""
         self._refused(reason)
-        _refused.warning("connection ended early", key=reason, reason=reason)
+        self._log.warning("connection ended early", key=reason, reason=reason)
 
     def hang_up(self) -> None:
         """End all connections without waiting for their clients."""

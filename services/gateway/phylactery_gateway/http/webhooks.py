@@ -34,7 +34,6 @@ _STATUS: Final = {
 }
 
 _log = get_logger("webhooks")
-_refused = Sampled(_log)
 
 
 class _UnsignedError(BodyError):
@@ -59,7 +58,7 @@ class Webhooks:
     ) -> None:
         """Call ``stored`` when a webhook brought something new, ``waits`` when one is to be read later."""
         self._channels, self._inbox, self._backlog, self._bodies = channels, inbox, backlog, bodies
-        self._clock, self._metrics = clock, metrics
+        self._clock, self._metrics, self._refused = clock, metrics, Sampled(_log)
         self._max_bytes, self._stored, self._waits = max_bytes, stored, waits
 
     def routes(self) -> list[Route]:
@@ -121,5 +120,5 @@ class Webhooks:
     def _refuse(self, channel: Channel, reason: str) -> Response:
         self._metrics.refused(channel.name, reason)
         if reason == "signature":
-            _refused.warning("webhook without a valid signature", key=channel.name, channel=channel.name)
+            self._refused.warning("webhook without a valid signature", key=channel.name, channel=channel.name)
         return Response(status_code=_STATUS[reason], headers={"connection": "close"})

@@ -15,7 +15,7 @@ from grpc import aio
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from phylactery_chassis.errors import DomainError, InvalidArgument
 from phylactery_chassis.telemetry import semconv, telemetry
-from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.telemetry.logs import Sampled, get_logger
 from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.limits import Places, TextWork
 
@@ -83,6 +83,7 @@ class Calls:
         self._calls = Places("calls", total=limits.calls, each=limits.calls_of_a_caller)
         self._streams = Places("streams", total=limits.streams, each=limits.streams_of_a_caller)
         self._work = TextWork("json")
+        self._strangers = Sampled(_log)
 
     def close(self) -> None:
         """End the threads that read and write JSON."""
@@ -215,7 +216,10 @@ class Calls:
         if code in _SERVER_FAULTS:
             span.set_status(Status(StatusCode.ERROR))
         self._metrics.called(name, code, seconds)
-        who = {"subject": caller.principal.subject, "tenant": caller.principal.tenant} if caller else {}
+        if caller is None:
+            self._strangers.warning("rpc over http refused", key=code, status=code)
+            return
+        who = {"subject": caller.principal.subject, "tenant": caller.principal.tenant}
         level = _log.warning if code in _SERVER_FAULTS else _log.info
         level("rpc over http", method=name, status=code, ms=round(seconds * 1_000, 2), **who)
 

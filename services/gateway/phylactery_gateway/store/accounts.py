@@ -31,14 +31,9 @@ def account_of(connection: Connection, channel: str, account: str) -> sa.Row[Any
 
 
 def count_inbound(connection: Connection, channel: Channel, account: str, now_us: int) -> None:
-    """Count a received message: channels limit both directions together. It is never refused.
-
-    Thousands that arrive at once were received over a longer time by the channel: they hold up what is sent for a
-    second.
-    """
+    """Count a received message: channels limit both directions together. It is never refused."""
     row = account_of(connection, channel.name, account)
-    counted = min(max(row.rate_us, now_us) + channel.limits.account_us, now_us + SECOND_US)
-    set_rate(connection, channel.name, account, max(row.rate_us, counted))
+    set_rate(connection, channel.name, account, max(row.rate_us, now_us) + channel.limits.account_us)
 
 
 def set_rate(connection: Connection, channel: str, account: str, rate_us: int) -> None:

@@ -75,13 +75,14 @@ class Inbox:
     def __init__(self, database: Database, rules: InboxRules) -> None:
         self._database, self._rules = database, rules
 
-    async def receive(self, channel: Channel, elements: Sequence[Element], now_us: int) -> int:
+    async def receive(self, channel: Channel, elements: Sequence[Element], now_us: int, *, counted: bool = True) -> int:
         """Store elements, each whole or not at all, and return how many were new, once they are durable.
 
+        Unless they are ``counted``, they were received over a longer time, and hold up nothing that is sent now.
         An element that cannot be applied is kept as it came. Raise Unavailable or StoreFull if the database failed for
         any: the channel then delivers the webhook again, and those that were stored change nothing a second time.
         """
-        works = [self._work(channel, element, now_us) for element in elements]
+        works = [self._work(channel, element, now_us, counted=counted) for element in elements]
         results = await self._database.write_all(works)
         new = 0
         for element, result in zip(elements, results, strict=True):
@@ -90,16 +91,18 @@ class Inbox:
             if isinstance(result, BaseException):
                 _log.error("element could not be applied; it is kept", error=type(result).__name__)
                 kept = Element(element.account, element.element_id, Kept("not_applied"), element.body)
-                new += await self._database.write(self._work(channel, kept, now_us))
+                new += await self._database.write(self._work(channel, kept, now_us, counted=counted))
             else:
                 new += result
         return new
 
-    def _work(self, channel: Channel, element: Element, now_us: int) -> Callable[[Connection], int]:
+    def _work(self, channel: Channel, element: Element, now_us: int, *, counted: bool) -> Callable[[Connection], int]:
         def work(connection: Connection) -> int:
             if not _add(connection, channel.name, element, now_us):
                 return 0
             self._apply(connection, channel, element, now_us)
+            if counted and isinstance(element.content, Received):
+                count_inbound(connection, channel, element.account, now_us)  # last: others wait for its lock
             return 1
 
         return work
@@ -111,7 +114,6 @@ class Inbox:
                 if received.sent_us > now_us - STALE_US:
                     take = self._reacted if received.kind is Kind.REACTION else self._received
                     take(connection, channel, element.account, received, now_us)
-                count_inbound(connection, channel, element.account, now_us)  # last: others wait for its lock
             case Status() as status:
                 outbox.apply_status(connection, channel, status, now_us)
             case Renamed(previous=previous, current=current):
