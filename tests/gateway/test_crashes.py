@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sqlite3
-from contextlib import closing, suppress
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +90,32 @@ async def test_a_gateway_killed_with_a_webhook_of_many_elements_loses_none_and_s
         assert await graph.post(said[0]) == 200
         await until(lambda: rows("SELECT count(*) FROM backlog") == [(0,)], "the end of its repetition")
         assert rows("SELECT count(*) FROM messages") == [(170,)]
+
+
+@pytest.mark.parametrize("point", ["received", "turn", "accepted", "recorded"])
+async def test_a_gateway_killed_while_a_number_changes_hands_makes_one_new_person(tmp_path: Path, point: str) -> None:
+    async with open_system(tmp_path) as system, one_gateway(tmp_path, system.target("agent")) as (process, graph):
+        await process.start()
+        phone = Phone(graph, "", "5215512345678")
+        await phone.say("hola")
+        await until(lambda: phone.inbox, "a reply")
+        process.kill()
+        database = tmp_path / "gateway" / "gateway.db"
+        with closing(sqlite3.connect(database)) as connection, connection:
+            connection.execute("UPDATE users SET seen_us = seen_us - 91 * 86400000000")
+        await process.start(f"gateway.{point}")
+        moved = Phone(graph, "", "525512345678")
+        delivery = asyncio.create_task(deliver(moved, graph))
+        await process.died()
+        await process.start()
+        await delivery
+        await until(lambda: moved.inbox, "a reply")
+        with closing(sqlite3.connect(database)) as connection:
+            counts = [
+                connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
+                for table in ("users", "conversations", "identities", "former")
+            ]
+        assert counts == [2, 2, 1, 1]
 
 
 FILE_POINTS = ("said", "claimed", "fetched", "uploaded", "begun", "sent", "done")

@@ -127,9 +127,37 @@ async def test_a_number_that_a_message_shows_first_ends_the_lift(whole: Whole) -
     assert "77" not in await whole.told(moved, "read shared/box/notes.txt")
 
 
+async def test_nothing_of_who_had_a_number_passes_to_whoever_has_it_90_days_later(whole: Whole) -> None:
+    old = whole.desk.phone("", "5215512345678")
+    await whole.desk.lift(whole.agent, ("whatsapp", "+52 55 1234 5678"))
+    assert "77" in await whole.told(old, "read shared/box/notes.txt")
+    for text in ("me llamo Rodolfa", "recuerda que mi gata se llama Pelusa", 'escribe "uno" en a.txt'):
+        await whole.told(old, text)
+    card = old.inbox[-1]
+    assert list(card.choices) == ["Sí", "No"]
+    whole.desk.clock.advance(91 * 86_400)
+    later = whole.desk.clock.now_us() / 1_000_000
+
+    async def told(text: str) -> str:
+        before = len(old.inbox)
+        await old.say(text, at=later)
+        await whole.desk.until(lambda: len(old.inbox) > before, "an answer")
+        return str(old.inbox[before].text)
+
+    assert "Rodolfa" not in await told("¿cómo me llamo?")
+    assert "Pelusa" not in await told("¿cómo se llama mi gata?")
+    assert "77" not in await told("read shared/box/notes.txt")
+    before = len(old.inbox)
+    await old.press(card, "Sí", at=later)
+    await whole.desk.until(lambda: len(old.inbox) > before, "an answer")
+    await told("sí")
+    assert whole.system.written("*.txt") == []
+    assert len(await whole.desk.rows("SELECT * FROM users")) == 2
+
+
 NAMES = (
     "Ana",
-    "+34 600 000 001",
+    "600 000 001",
     "wa:usr_1",
     "ES.100 ",
     "ES.",

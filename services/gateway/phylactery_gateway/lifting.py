@@ -31,12 +31,15 @@ class Lifted:
     lifted_by: str
     lift_time: datetime
     end_time: datetime | None
+    left: bool = False
+    """True if the ids are somebody else's now; the lift is not."""
 
     @property
     def line(self) -> str:
         """Return the person in one line."""
         until = "without an end" if self.end_time is None else f"until {self.end_time.isoformat()}"
         name = " ".join((self.channel, *self.ids)) if self.ids else "a person of another gateway"
+        name = f"whoever had {name} before" if self.left else name
         return f"{name} is lifted {until}, by {self.lifted_by} ({self.subject})"
 
 
@@ -97,4 +100,5 @@ async def lifted(database: Database, agent: PhylacteryClient) -> Sequence[Lifted
 async def _shown(database: Database, one: Lift) -> Lifted:
     known = await lifts.known_as(database, one.subject)
     channel, ids = ("", ()) if known is None else (known.channel, tuple(known.identities.values()))
-    return Lifted(channel, ids, one.subject, one.lifted_by, one.lift_time, one.end_time)
+    left = known is not None and known.left
+    return Lifted(channel, ids, one.subject, one.lifted_by, one.lift_time, one.end_time, left)

@@ -27,6 +27,7 @@ users = sa.Table(
     sa.Column("merged_into", _ID, nullable=False, server_default=""),
     sa.Column("renamed", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("renamed_told", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("seen_us", sa.BigInteger, nullable=False, server_default="0"),  # when they last wrote
 )
 identities = sa.Table(
     "identities",
@@ -36,6 +37,24 @@ identities = sa.Table(
     sa.Column("value", _EXTERNAL, primary_key=True),
     sa.Column("user_id", _ID, nullable=False),
     sa.Column("current", sa.Boolean, nullable=False),
+    sa.Column("written", _EXTERNAL, nullable=False, server_default=""),  # the channel's spelling; '' if it is the value
+)
+former = sa.Table(
+    "former",  # who had a phone number before somebody else: by it they are erased, and known by nothing
+    metadata,
+    sa.Column("channel", _NAME, primary_key=True),
+    sa.Column("kind", _NAME, primary_key=True),
+    sa.Column("value", _EXTERNAL, primary_key=True),
+    sa.Column("user_id", _ID, primary_key=True),
+)
+echoes = sa.Table(
+    "echoes",  # until when the business itself has a conversation with whoever has an identity, who did not write yet
+    metadata,
+    sa.Column("channel", _NAME, primary_key=True),
+    sa.Column("account", _EXTERNAL, primary_key=True),
+    sa.Column("kind", _NAME, primary_key=True),
+    sa.Column("value", _EXTERNAL, primary_key=True),
+    sa.Column("until_us", sa.BigInteger, nullable=False),
 )
 conversations = sa.Table(
     "conversations",

@@ -155,17 +155,14 @@ class Stores:
         return [row[0] for row in await self.rows("SELECT state FROM outbox ORDER BY position")]
 
 
-@asynccontextmanager
-async def open_stores(folder: Path, *, template: bool = False) -> AsyncIterator[Stores]:
-    """Open the stores of a gateway for the block."""
-    database = Database(f"sqlite:///{folder}/gateway.db")
-    await asyncio.to_thread(database.migrate_at_start, "phylactery_gateway")
+def whatsapp(*, template: bool = False) -> WhatsApp:
+    """Return WhatsApp as a channel that sends nothing."""
 
     async def nothing() -> None:
         """Close nothing."""
 
     graph: Any = None  # nothing is sent by it here
-    channel = WhatsApp(
+    return WhatsApp(
         graph,
         app_secret=lambda: "secret",
         verify_token=lambda: "verify",
@@ -173,7 +170,15 @@ async def open_stores(folder: Path, *, template: bool = False) -> AsyncIterator[
         template=Template("news", ["es"]) if template else None,
         close=nothing,
     )
+
+
+@asynccontextmanager
+async def open_stores(folder: Path, *, template: bool = False) -> AsyncIterator[Stores]:
+    """Open the stores of a gateway for the block."""
+    database = Database(f"sqlite:///{folder}/gateway.db")
+    await asyncio.to_thread(database.migrate_at_start, "phylactery_gateway")
+
     try:
-        yield Stores(database, channel)
+        yield Stores(database, whatsapp(template=template))
     finally:
         await asyncio.to_thread(database.close)

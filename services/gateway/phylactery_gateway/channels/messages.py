@@ -7,16 +7,26 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from phylactery_gateway.channels.phones import normal
+
 
 class Identity(NamedTuple):
     """One of the names a channel has for a person, for example ("bsuid", "US.134…") or ("phone", "34600…")."""
 
     kind: str
     value: str
+    """As the channel writes it, which is where messages go to."""
+
+    @property
+    def compared(self) -> tuple[str, str]:
+        """The kind and the one form of every spelling of the value: by it people are known, and by nothing else."""
+        spelled = normal(self.value) if self.kind in REASSIGNED else None
+        return self.kind, spelled or self.value
 
 
 REASSIGNED: Final = frozenset({"phone"})
-"""Kinds of identities that somebody else may have later: a network gives a number that is given up to another."""
+"""Kinds of identities that somebody else may have later: a network gives a number that is given up to another. All are
+phone numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +140,8 @@ class Renamed:
 
     previous: tuple[Identity, ...]
     current: tuple[Identity, ...]
+    changed_us: int = 0
+    """When they changed; 0 if the channel does not say."""
 
 
 @dataclass(frozen=True, slots=True)

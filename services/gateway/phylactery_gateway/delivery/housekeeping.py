@@ -15,12 +15,13 @@ from phylactery_gateway.delivery.loops import Loop
 from phylactery_gateway.store.inbox import MessageState
 from phylactery_gateway.store.outbox import State
 from phylactery_gateway.store.turns import TurnState
-from phylactery_gateway.tables import inbox, media, messages, outbox, turns
+from phylactery_gateway.tables import echoes, inbox, media, messages, outbox, turns
 
 DAY_US: Final = 24 * 3_600 * SECOND_US
 _EVERY_SECONDS: Final = 3_600.0
 _SETTLED: Final = (State.SENT, State.FAILED, State.SILENCED, State.WINDOW, State.IN_DOUBT)
 _DONE: Final = (
+    (echoes, echoes.c.until_us, sa.true()),
     (inbox, inbox.c.receive_us, sa.true()),
     (media, media.c.create_us, sa.true()),
     (messages, messages.c.receive_us, messages.c.state != MessageState.WAITING),

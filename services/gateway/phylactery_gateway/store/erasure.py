@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -12,11 +13,30 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import FailedPrecondition, NotFound
 from sqlalchemy.engine import Connection
 
+from phylactery_gateway.channels.phones import normal
 from phylactery_gateway.store.backlog import refuse_while_waiting
-from phylactery_gateway.store.people import subject_of
-from phylactery_gateway.tables import conversations, identities, inbox, media, messages, outbox, turns, users
+from phylactery_gateway.store.people import everybody, subject_of
+from phylactery_gateway.tables import (
+    conversations,
+    echoes,
+    former,
+    identities,
+    inbox,
+    media,
+    messages,
+    outbox,
+    turns,
+    users,
+)
 
 _PAGE: Final = 500
+
+
+class _About(Enum):
+    """Why the body of an element is emptied."""
+
+    NAMED = auto()
+    UNREADABLE = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,54 +49,53 @@ class Erased:
 
 
 async def erase(database: Database, channel: str, value: str, now_us: int) -> Erased:
-    """Erase the person who has an identity on a channel: a phone number, a business-scoped id, a chat id.
+    """Erase the person who has an identity on a channel: a phone number as it is spelled, a business-scoped id, a chat.
 
-    The ids of received elements stay until the retention removes them, so that a webhook delivered again is not a new
-    message; their bodies are emptied. It may be repeated after an interruption: the identity goes last. Raise NotFound
-    PERSON_NOT_FOUND, and FailedPrecondition CONVERSATION_BUSY while the agent serves a message of theirs, or one may be
-    in a webhook that is not read yet.
+    With a number, those are erased besides who had it before and are known by nothing else. The ids of received
+    elements stay until the retention removes them, so that a webhook delivered again is not a new message; their bodies
+    are emptied. It may be repeated after an interruption: the identity goes last. That the business wrote by hand to
+    somebody nobody knows is erased, too. Raise NotFound PERSON_NOT_FOUND, and FailedPrecondition CONVERSATION_BUSY
+    while the agent serves a message of theirs, or one may be in a webhook that is not read yet.
     """
     place: tuple[str, str] | None = ("", "")
+    emptied = 0
     while place is not None:
         after = place
 
-        def empty(connection: Connection, after: tuple[str, str] = after) -> tuple[str, str] | None:
-            return _empty_page(connection, channel, _names(connection, _people(connection, channel, value)), after)
+        def empty(connection: Connection, after: tuple[str, str] = after) -> tuple[int, tuple[str, str] | None]:
+            names = _names(connection, everybody(connection, channel, value), value)
+            return _empty_page(connection, channel, names, after)
 
-        place = await database.write(empty)
+        count, place = await database.write(empty)
+        emptied += count
 
     def remove(connection: Connection) -> Erased:
         refuse_while_waiting(connection, channel)
-        people = _people(connection, channel, value)
+        people = everybody(connection, channel, value)
         of_them = _locked_conversations(connection, people, now_us)
-        names = _names(connection, people)
+        names = _names(connection, people, value)
         since = inbox.c.receive_us >= now_us  # received since the bodies were emptied
-        _empty(connection, connection.execute(_bodies(channel).where(since)).all(), names)
+        count = _empty(connection, connection.execute(_bodies(channel).where(since)).all(), names)
+        echoed = sa.delete(echoes).where(echoes.c.channel == channel, echoes.c.value.in_(names))
+        if not (people or emptied + count + connection.execute(echoed).rowcount):
+            raise NotFound("PERSON_NOT_FOUND", f"nobody is known on {channel} as '{value}'")
         subjects = tuple(subject_of(channel, one) for one in people)
         return Erased(subjects, *_remove(connection, people, of_them))
 
     return await database.write(remove)
 
 
-def _people(connection: Connection, channel: str, value: str) -> list[str]:
-    """Return the ids of the person: their own, and those that were merged into it. Raise NotFound."""
-    held = sa.select(identities.c.user_id).where(identities.c.channel == channel, identities.c.value == value)
-    owners = {str(one) for one in connection.execute(held).scalars()}
-    if not owners:
-        raise NotFound("PERSON_NOT_FOUND", f"nobody is known on {channel} as '{value}'")
-    merged = sa.select(users.c.user_id).where(users.c.merged_into.in_(owners))
-    return sorted(owners | {str(one) for one in connection.execute(merged).scalars()})
-
-
-def _names(connection: Connection, people: list[str]) -> frozenset[str]:
+def _names(connection: Connection, people: list[str], value: str) -> frozenset[str]:
     """Return the identities of a person and the channel's ids of their messages."""
     of_them = sa.select(conversations.c.conversation_id).where(conversations.c.user_id.in_(people))
     queries = (
         sa.select(identities.c.value).where(identities.c.user_id.in_(people)),
+        sa.select(former.c.value).where(former.c.user_id.in_(people)),
         sa.select(messages.c.external_id).where(messages.c.conversation_id.in_(of_them)),
         sa.select(outbox.c.external_id).where(outbox.c.conversation_id.in_(of_them)),
     )
-    return frozenset(str(one) for query in queries for one in connection.execute(query).scalars() if one)
+    found = {str(one) for query in queries for one in connection.execute(query).scalars() if one}
+    return frozenset({*found, value, normal(value) or value})
 
 
 def _bodies(channel: str) -> sa.Select[Any]:
@@ -87,28 +106,33 @@ def _bodies(channel: str) -> sa.Select[Any]:
 
 def _empty_page(
     connection: Connection, channel: str, names: frozenset[str], after: tuple[str, str]
-) -> tuple[str, str] | None:
-    """Empty the bodies of one page that name the person; return where the next page begins, None after the last."""
+) -> tuple[int, tuple[str, str] | None]:
+    """Empty the bodies of one page that name the person; return how many, and where the next begins, None if none."""
     place = sa.tuple_(inbox.c.account, inbox.c.element_id)
     query = _bodies(channel).where(place > sa.tuple_(*(sa.literal(one) for one in after)))
     rows = connection.execute(query.order_by(inbox.c.account, inbox.c.element_id).limit(_PAGE)).all()
-    _empty(connection, rows, names)
-    return (rows[-1].account, rows[-1].element_id) if len(rows) == _PAGE else None
+    emptied = _empty(connection, rows, names)
+    return emptied, (rows[-1].account, rows[-1].element_id) if len(rows) == _PAGE else None
 
 
-def _empty(connection: Connection, rows: Any, names: frozenset[str]) -> None:
+def _empty(connection: Connection, rows: Any, names: frozenset[str]) -> int:
+    """Empty the bodies that name the person, or that cannot be read; return how many name them."""
+    named = 0
     for row in rows:
-        if _is_about(row.body, names):
+        if about := _is_about(row.body, names):
             key = inbox.c.channel == row.channel, inbox.c.account == row.account, inbox.c.element_id == row.element_id
             connection.execute(sa.update(inbox).where(*key).values(body=b""))
+            named += about is _About.NAMED
+    return named
 
 
-def _is_about(body: bytes, names: frozenset[str]) -> bool:
-    """Return True if a stored element has one of the names as a value, or cannot be read."""
+def _is_about(body: bytes, names: frozenset[str]) -> _About | None:
+    """Return whether a stored element has one of the names as a value, a number in any spelling, or cannot be read."""
     try:
-        return any(one in names for one in _scalars(json.loads(body)))
+        named = any(one in names or normal(one) in names for one in _scalars(json.loads(body)))
     except (ValueError, RecursionError):
-        return True
+        return _About.UNREADABLE
+    return _About.NAMED if named else None
 
 
 def _scalars(read: Any) -> Iterator[str]:
@@ -145,6 +169,7 @@ def _remove(connection: Connection, people: list[str], of_them: list[str]) -> tu
         connection.execute(sa.delete(table).where(table.c.conversation_id.in_(of_them))).rowcount
         for table in (messages, outbox, turns, conversations)
     ]
-    connection.execute(sa.delete(identities).where(identities.c.user_id.in_(people)))
+    for table in (identities, former):
+        connection.execute(sa.delete(table).where(table.c.user_id.in_(people)))
     connection.execute(sa.delete(users).where(users.c.user_id.in_(people)))
     return counted[0], counted[1]

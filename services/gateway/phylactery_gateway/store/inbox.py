@@ -116,8 +116,8 @@ class Inbox:
                     take(connection, channel, element.account, received, now_us)
             case Status() as status:
                 outbox.apply_status(connection, channel, status, now_us)
-            case Renamed(previous=previous, current=current):
-                people.rename(connection, channel.name, previous, current)
+            case Renamed() as renamed:
+                people.rename(connection, channel.name, renamed, now_us)
             case Echoed(receiver=receiver):
                 self._echoed(connection, channel, element.account, receiver, now_us)
             case Kept():
@@ -126,7 +126,13 @@ class Inbox:
     def _received(
         self, connection: Connection, channel: Channel, account: str, received: Received, now_us: int
     ) -> None:
-        row = self._conversation(connection, channel, account, received.sender, now_us)
+        user_id = people.user_of(connection, channel.name, received.sender, now_us)
+        people.note_seen(connection, user_id, now_us)
+        language = received.sender.language or self._rules.language
+        row = people.conversation_of(connection, channel.name, user_id, account, language)
+        human_until_us = max(
+            row.human_until_us, people.echoed_until(connection, channel.name, account, received.sender.identities)
+        )
         outbox.open_window(connection, row.conversation_id, now_us)
         state, text = MessageState.WAITING, received.text
         if received.kind in (Kind.EDIT, Kind.REVOKE):
@@ -146,7 +152,7 @@ class Inbox:
             file = None
         if notice and not (received.kind is Kind.MEDIA and (text or received.passed_on)):
             state = MessageState.NOTED
-        silent = row.human_until_us > now_us
+        silent = human_until_us > now_us
         if silent and state is MessageState.WAITING:
             state = MessageState.HUMAN
         position = row.last_position + 1
@@ -180,7 +186,12 @@ class Inbox:
                     create_us=now_us,
                 )
             )
-        values: dict[str, Any] = {"last_position": position, "last_inbound_us": now_us, "opted_out": False}
+        values: dict[str, Any] = {
+            "last_position": position,
+            "last_inbound_us": now_us,
+            "opted_out": False,
+            "human_until_us": human_until_us,
+        }
         if state is MessageState.WAITING:
             values["work_us"] = self._work_us(connection, row, now_us)
         connection.execute(
@@ -210,22 +221,22 @@ class Inbox:
         first = connection.execute(query).scalar() or now_us
         return min(now_us + self._rules.debounce_us, first + _LONGEST_WAITS * self._rules.debounce_us)
 
-    def _conversation(
-        self, connection: Connection, channel: Channel, account: str, sender: Sender, now_us: int
-    ) -> sa.Row[Any]:
-        user_id = people.user_of(connection, channel.name, sender, now_us)
-        language = sender.language or self._rules.language
-        return people.conversation_of(connection, channel.name, user_id, account, language)
-
     def _echoed(self, connection: Connection, channel: Channel, account: str, receiver: Sender, now_us: int) -> None:
-        """Leave the conversation to the person who answered, with everything that was still to be said in it."""
-        row = self._conversation(connection, channel, account, receiver, now_us)
-        of_it = conversations.c.conversation_id == row.conversation_id
+        """Leave the conversation to the person who answered, with everything that was still to be said in it.
+
+        Somebody nobody knows is not made known by it: that the business has the conversation is noted until they write.
+        """
         until = now_us + self._rules.human_us
-        connection.execute(sa.update(conversations).where(of_it).values(human_until_us=until))
-        waiting = (messages.c.conversation_id == row.conversation_id, messages.c.state == MessageState.WAITING)
-        connection.execute(sa.update(messages).where(*waiting).values(state=MessageState.HUMAN))
-        outbox.silence(connection, row.conversation_id)
+        user_id = people.find(connection, channel.name, receiver.identities, now_us)
+        theirs = people.conversations_of(connection, user_id, account) if user_id else ()
+        if not theirs:
+            people.note_echo(connection, channel.name, account, receiver.identities, until)
+        for row in theirs:
+            of_it = conversations.c.conversation_id == row.conversation_id
+            connection.execute(sa.update(conversations).where(of_it).values(human_until_us=until))
+            waiting = (messages.c.conversation_id == row.conversation_id, messages.c.state == MessageState.WAITING)
+            connection.execute(sa.update(messages).where(*waiting).values(state=MessageState.HUMAN))
+            outbox.silence(connection, row.conversation_id)
 
 
 _QUOTING: Final = (Kind.TEXT, Kind.MEDIA)

@@ -14,14 +14,15 @@ from phylactery_chassis.errors import InvalidArgument, NotFound
 from sqlalchemy.engine import Connection
 
 from phylactery_gateway.channels.messages import Identity, Sender
+from phylactery_gateway.channels.phones import normal
 from phylactery_gateway.store import people
-from phylactery_gateway.tables import identities, users
+from phylactery_gateway.tables import former, users
 
 _IDS: Final[Mapping[str, Sequence[tuple[str, str]]]] = {
     "whatsapp": (("phone", r"[1-9][0-9]{6,14}"), ("bsuid", r"[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}")),
     "telegram": (("chat", r"[1-9][0-9]{0,19}"),),
 }
-"""The forms of a channel's own ids, by kind. A phone number is written with its country, without + and spaces."""
+"""The forms of a channel's own ids, by kind, of a phone number the normal one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +32,29 @@ class Known:
     subject: str
     channel: str
     identities: Mapping[str, str]
+    left: bool = False
+    """True if somebody else has their number now, and they have no other id."""
 
 
 def identity_of(channel: str, value: str) -> Identity:
-    """Return the identity that an operator named. Raise InvalidArgument if it is none of the channel's own ids."""
+    """Return the identity that an operator named. Raise InvalidArgument if it is none of the channel's own ids.
+
+    A phone number is taken in any spelling that says that its country is in it: +34…, 0034…, or as the channel writes
+    it, in nothing but digits. "600 000 001" is how people write a number at home, and would be somebody's in Malaysia.
+    """
     forms = _IDS.get(channel)
     if forms is None:
         raise InvalidArgument("INVALID_REQUEST", f"there is no channel '{channel}'; there are {', '.join(_IDS)}")
     for kind, form in forms:
-        if re.fullmatch(form, value):
-            return Identity(kind, value)
+        spelled = value.isdecimal() or value.lstrip().startswith(("+", "00"))
+        named = ((normal(value) if spelled else None) or "") if kind == "phone" else value
+        if re.fullmatch(form, named):
+            return Identity(kind, named)
     raise InvalidArgument(
         "INVALID_REQUEST",
         f"this is no id of {channel}: give a {' or a '.join(kind for kind, _ in forms)} as the channel writes it, "
-        "for example 34600000001 for a phone number; names are not accepted, because anybody may choose any",
+        "a phone number with its country, for example 34600000001 or +34 600 000 001; names are not accepted, because "
+        "anybody may choose any",
     )
 
 
@@ -57,8 +67,11 @@ async def to_lift(database: Database, identity: Identity, channel: str, now_us: 
     """
 
     def work(connection: Connection) -> tuple[str, int]:
-        user_id = people.user_of(connection, channel, Sender((identity,)), now_us)
-        if people.identities_of(connection, user_id).get(identity.kind) != identity.value:
+        user_id = people.find(connection, channel, (identity,), now_us)
+        if user_id is None:
+            user_id = people.user_of(connection, channel, Sender((identity,)), now_us)
+        present = people.identities_of(connection, user_id).get(identity.kind, "")
+        if Identity(identity.kind, present).compared != identity.compared:
             raise NotFound("PERSON_NOT_FOUND", f"'{identity.value}' is a former id on {channel}; give the present one")
         renamed = connection.execute(sa.select(users.c.renamed).where(users.c.user_id == user_id)).scalar()
         return people.subject_of(channel, user_id), int(renamed or 0)
@@ -67,29 +80,26 @@ async def to_lift(database: Database, identity: Identity, channel: str, now_us: 
 
 
 async def known_as(database: Database, subject: str) -> Known | None:
-    """Return the person behind a subject, None if it is nobody's here."""
+    """Return the person behind a subject, None if it is nobody's here. Of who has no id any more, the former number."""
     channel = next((name for name, prefix in CHANNEL_SUBJECTS.items() if subject.startswith(prefix)), "")
     user_id = subject.removeprefix(CHANNEL_SUBJECTS.get(channel, ""))
 
     def work(connection: Connection) -> Known | None:
         there = connection.execute(sa.select(users.c.user_id).where(users.c.user_id == user_id)).first()
-        return None if there is None else Known(subject, channel, people.identities_of(connection, user_id))
+        if there is None:
+            return None
+        before = sa.select(former.c.value).where(former.c.user_id == user_id)
+        if known := people.identities_of(connection, user_id):
+            return Known(subject, channel, known)
+        return Known(subject, channel, dict.fromkeys(connection.execute(before).scalars(), ""), left=True)
 
     return await database.read(work)
 
 
 async def subjects_of(database: Database, identity: Identity, channel: str) -> Sequence[str]:
-    """Return the subjects under which the agent may know whoever has an identity: their own, and merged ones."""
-
-    def work(connection: Connection) -> Sequence[str]:
-        holder = sa.select(identities.c.user_id).where(
-            identities.c.channel == channel, identities.c.kind == identity.kind, identities.c.value == identity.value
-        )
-        owners = set(connection.execute(holder).scalars())
-        merged = sa.select(users.c.user_id).where(users.c.merged_into.in_(owners))
-        return [people.subject_of(channel, one) for one in sorted(owners | set(connection.execute(merged).scalars()))]
-
-    return await database.read(work)
+    """Return the subjects under which the agent may know whoever has an identity (see ``people.everybody``)."""
+    everybody = await database.read(lambda connection: people.everybody(connection, channel, identity.value))
+    return [people.subject_of(channel, one) for one in everybody]
 
 
 async def untold(database: Database, subject: str) -> int:

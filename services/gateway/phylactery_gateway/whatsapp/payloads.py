@@ -164,7 +164,9 @@ def _system(message: _Json) -> Content:
     if system.get("type") not in _CHANGES:
         return Kept("system")
     previous = _identities(system.get("previous_user_id") or message.get("from_user_id"), message.get("from"))
-    return Renamed(previous.identities, _identities(system.get("user_id"), system.get("wa_id")).identities)
+    current = _identities(system.get("user_id"), system.get("wa_id"))
+    changed_us = _time_us(message) if "timestamp" in message else 0
+    return Renamed(previous.identities, current.identities, changed_us)
 
 
 def _received(message: _Json, sender: Sender, external_id: str, kind: Kind, text: str, **more: Any) -> Received:
