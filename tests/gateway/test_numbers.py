@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from alembic import command
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.migrations import _config
-from phylactery_chassis.errors import NotFound
+from phylactery_chassis.errors import InvalidArgument, NotFound
 from phylactery_gateway.channels.messages import Echoed, Identity, Outgoing, Renamed, Sender
 from phylactery_gateway.channels.phones import normal
 from phylactery_gateway.channels.port import SECOND_US
@@ -41,7 +41,6 @@ SAME = (
         "+34 600 000 001",
         "0034600000001",
         "+34-600-00-00-01",
-        "34.600.000.001",
         "\u202a+34\u00a0600 000001\u202c",
     ),
     ("390612345678", "+39 06 1234 5678", "0039 06 12345678"),
@@ -151,7 +150,7 @@ async def test_an_operator_names_a_person_in_any_spelling(stores: Stores, spelli
     await stores.say("hola", sender=number(spellings[0]))
     [(subject,)] = await stores.rows("SELECT 'wa:' || user_id FROM users")
     for spelled in spellings:
-        identity = lifts.identity_of("whatsapp", spelled.strip("\u202a\u202c"))
+        identity = lifts.identity_of("whatsapp", spelled)
         assert await lifts.to_lift(stores.database, identity, "whatsapp", stores.now_us) == (subject, 0)
         assert await lifts.subjects_of(stores.database, identity, "whatsapp") == [subject]
     known = await lifts.known_as(stores.database, subject)
@@ -160,6 +159,12 @@ async def test_an_operator_names_a_person_in_any_spelling(stores: Stores, spelli
     done = await erase(stores.database, "whatsapp", spellings[-1], stores.now_us)
     assert done.subjects == (subject,)
     assert await users(stores) == 0
+
+
+@pytest.mark.parametrize("spelled", ["600 000 001", "34.600.000.001", "(34) 600000001"])
+def test_a_number_spelled_as_at_home_is_nobodys_to_an_operator(spelled: str) -> None:
+    with pytest.raises(InvalidArgument, match="with its country"):
+        lifts.identity_of("whatsapp", spelled)
 
 
 async def test_a_number_not_seen_for_90_days_is_a_new_persons(stores: Stores) -> None:

@@ -21,6 +21,16 @@ from abroad: both go. Brazil put a 9 before the eight digits of mobile numbers, 
 because with it no such number is another's. WhatsApp knows people by either."""
 
 
+def with_country(text: str) -> str | None:
+    """Return the normal form of a number whose spelling says that its country is in it, None for any other.
+
+    That is +34…, 0034…, or nothing but digits, as a channel writes it. "600 000 001" is how people write a number at
+    home, and would be somebody's in Malaysia.
+    """
+    spelled = _UNSEEN.sub(" ", text).strip()
+    return normal(text) if spelled.isdecimal() or spelled.startswith(("+", "00")) else None
+
+
 def normal(text: str) -> str | None:
     """Return a number's digits from its country on, in the one form of all its spellings; None if it is no number.
 

@@ -14,7 +14,7 @@ from phylactery_chassis.errors import InvalidArgument, NotFound
 from sqlalchemy.engine import Connection
 
 from phylactery_gateway.channels.messages import Identity, Sender
-from phylactery_gateway.channels.phones import normal
+from phylactery_gateway.channels.phones import with_country
 from phylactery_gateway.store import people
 from phylactery_gateway.tables import former, users
 
@@ -39,15 +39,13 @@ class Known:
 def identity_of(channel: str, value: str) -> Identity:
     """Return the identity that an operator named. Raise InvalidArgument if it is none of the channel's own ids.
 
-    A phone number is taken in any spelling that says that its country is in it: +34…, 0034…, or as the channel writes
-    it, in nothing but digits. "600 000 001" is how people write a number at home, and would be somebody's in Malaysia.
+    A phone number is taken in any spelling that says that its country is in it (see ``phones.with_country``).
     """
     forms = _IDS.get(channel)
     if forms is None:
         raise InvalidArgument("INVALID_REQUEST", f"there is no channel '{channel}'; there are {', '.join(_IDS)}")
     for kind, form in forms:
-        spelled = value.isdecimal() or value.lstrip().startswith(("+", "00"))
-        named = ((normal(value) if spelled else None) or "") if kind == "phone" else value
+        named = (with_country(value) or "") if kind == "phone" else value
         if re.fullmatch(form, named):
             return Identity(kind, named)
     raise InvalidArgument(
