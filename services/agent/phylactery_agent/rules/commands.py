@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from phylactery_understanding.interpretation.pasting import own_statements
 from phylactery_understanding.replies.stops import read_stop
 from phylactery_understanding.replies.talk import read_talk
 
@@ -27,8 +28,9 @@ def read_command(text: str) -> Command | None:
     """Return the command that a text gives, or None if it says anything else.
 
     All words of the first three must be known; a wish for a person may be one clause among others. Words that ask for
-    help only if they answer nothing ("I don't know", "what?") are no command.
+    help only if they answer nothing ("I don't know", "what?") are no command. What is pasted or reported gives none.
     """
+    text = own_statements(text)
     if (stop := read_stop(text)) is not None:
         return None if stop == "denied" else stop
     if (talk := read_talk(text)) is not None:

@@ -11,6 +11,7 @@ from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_forms.definitions.documents import FormError
 from phylactery_forms.definitions.model import Form
 from phylactery_forms.definitions.reading import read_forms
+from phylactery_understanding.interpretation.pasting import own_statements
 from phylactery_understanding.replies.answers import plain_words
 
 from phylactery_agent.rules.commands import denies_wish
@@ -129,7 +130,8 @@ class FormIntake:
         self._sensitive = frozenset(form.id for form in catalog.all() if any(one.sensitive for one in form.fields))
 
     def begun_by(self, text: str) -> str:
-        """Return the form that a text begins, or an empty string."""
+        """Return the form that a text begins, or an empty string. What is pasted or reported in it begins none."""
+        text = own_statements(text)
         begun = self._catalog.begun_by(text) or self._resembled(text)
         return "" if begun and denies_wish(text) else begun
 

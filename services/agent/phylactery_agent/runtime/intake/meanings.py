@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.statements import Query
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
+from phylactery_understanding.interpretation.pasting import own_statements
 from phylactery_understanding.replies.answers import read_answer
 
 from phylactery_agent.i18n.texts import say, shortened
@@ -87,8 +88,8 @@ class LikelyMeanings:
         turn = claim.turn
         if turn.kind != "message" or turn.do_not_store or _REDACTED in turn.findings or len(text) > MAX_CHARS:
             return None
-        if parse_reply(text) is not None or talk_kind(text) is not None:
-            return None
+        if parse_reply(text) is not None or talk_kind(text) is not None or own_statements(text) != text:
+            return None  # what somebody else said is not offered as the person's wish
         if read_request(text, self._tools).clauses or off_tool(text, self._tools):
             return None
         earlier = await self._earlier(claim)

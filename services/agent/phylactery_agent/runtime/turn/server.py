@@ -20,6 +20,7 @@ from phylactery_chassis.telemetry import semconv, telemetry
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from phylactery_chassis.util.ids import new_id
+from phylactery_understanding.interpretation.pasting import own_statements
 from phylactery_understanding.replies.answers import read_answer
 from sqlalchemy.engine import Connection
 
@@ -682,9 +683,12 @@ def _worth_remembering(claim: Claim, state: TurnState) -> bool:
     """Return True if memory's write policy should be consulted about the person's words.
 
     Not for an answer to an approval, and not for a request to remember: the remember tool serves that one, and what
-    RiskGate or a person refuses there must not be stored behind their back.
+    RiskGate or a person refuses there must not be stored behind their back. Nor for words with some that are pasted or
+    reported: they are somebody else's, and memory is given messages whole.
     """
     text = claim.turn.text
+    if own_statements(text) != text:
+        return False
     if state["do_not_store"] or not 0 < len(text.strip()) <= len(text) <= _MAX_REMEMBERED or parse_reply(text):
         return False
     requested = state["request_turn"] == claim.lease.turn_id and any(

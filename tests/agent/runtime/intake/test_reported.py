@@ -1,0 +1,72 @@
+"""What a person pastes, or says that others said, begins no form, calls nobody and is kept of nobody without a yes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from phylactery_forms.definitions.reading import sample_folder
+
+from tests.support.agent.system import System, open_system
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+_people = count(1)
+HEADS = (
+    "De: Ana <ana@x.example>\nPara: yo@x.example\nAsunto: hola\n{}",
+    "From: Bob <bob@x.example>\nTo: me@x.example\nSubject: hi\n\n{}",
+    "> {}",
+    "El lun, 3 nov, Ana escribió:\n> {}",
+    "mi amiga dice: {}",
+    "my boss told me: {}",
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def system(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[System]:
+    folder: Path = tmp_path_factory.mktemp("reported")
+    async with open_system(folder, forms_dir=sample_folder(), handoff="on") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("said", ["quiero poner una queja", "I want to file a complaint"])
+async def test_a_trigger_of_somebody_else_begins_no_form(system: System, head: str, said: str) -> None:
+    answer = await system.person(f"u{next(_people)}").say(head.format(said))
+    assert answer.run.graph != "form", answer.reply.text
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("said", ["quiero hablar con una persona", "I want to talk to a person"])
+async def test_a_wish_of_somebody_else_calls_nobody(system: System, head: str, said: str) -> None:
+    answer = await system.person(f"u{next(_people)}").say(head.format(said))
+    assert answer.run.reason != "ESCALATED", answer.reply.text
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ("Recuerda que soy alérgica al marisco", "marisco"),
+        ("Remember that my sister lives in Oslo", "Oslo"),
+        ("me llamo Rodolfa", "Rodolfa"),
+        ("vivo en Soria", "Soria"),
+        ("my name is Gwendolyn", "Gwendolyn"),
+    ],
+)
+async def test_a_fact_of_somebody_else_is_not_kept_without_a_yes(
+    system: System, head: str, said: str, word: str
+) -> None:
+    ana = system.person(f"u{next(_people)}")
+    await ana.say(head.format(said))
+    for question in ("¿qué sabes de mí?", "what do you know about me?", "¿cómo me llamo?"):
+        assert word not in (await ana.say(question, "t2")).reply.text
+
+
+async def test_what_one_says_oneself_is_heard(system: System) -> None:
+    begun = await system.person(f"u{next(_people)}").say("quiero poner una queja: mi vecina dice que hago ruido")
+    assert begun.run.graph == "form"
+    called = await system.person(f"u{next(_people)}").say("te lo he dicho ya, quiero hablar con una persona")
+    assert called.run.reason == "ESCALATED"
