@@ -480,6 +480,7 @@ human_left = [The conversation with { $name }, a person of our team, has ended.]
 ## What others wrote
 
 others_words = That was written by somebody else, so I do nothing of it on my own. Tell me in your own words what you would like me to do.
+others_beside = What you passed on was written by somebody else: I did nothing of that.
 passed_on = [passed on, written by somebody else] { $text }
 
 ## A share of the day that is used up

@@ -478,6 +478,7 @@ human_left = [La conversación con { $name }, una persona de nuestro equipo, ha 
 ## Lo que han escrito otros
 
 others_words = Eso lo ha escrito otra persona, así que no hago nada de ello por mi cuenta. Dime con tus palabras qué quieres que haga.
+others_beside = Lo que has reenviado lo ha escrito otra persona: de eso no he hecho nada.
 passed_on = [reenviado, escrito por otra persona] { $text }
 
 ## Una parte del día que se ha agotado

@@ -31,7 +31,7 @@ from phylactery_agent.graph.core.spec import GraphSpec
 from phylactery_agent.graph.core.state import TurnState
 from phylactery_agent.graph.form.extraction import ModelExtractor
 from phylactery_agent.i18n.messages import message
-from phylactery_agent.i18n.texts import shortened
+from phylactery_agent.i18n.texts import is_unknown, shortened
 from phylactery_agent.ports import (
     GateUnavailableError,
     Hydration,
@@ -277,7 +277,7 @@ class TurnServer:
         if (without_graph := await self._without_graph(claim, heard)) is not None:
             return without_graph
         try:
-            return await self._graphs_ending(claim, heard, writes, times, active)
+            return self._beside_others(claim, heard, await self._graphs_ending(claim, heard, writes, times, active))
         except (LeaseLostError, *STORE_FAILED) as error:
             _log.warning("turn interrupted", run_id=claim.lease.run_id, error=type(error).__name__)
             raise
@@ -351,7 +351,8 @@ class TurnServer:
             case "hold" if claim.beside:
                 return Ending(RunStatus.DONE, "ANSWERED", reply_id, message("holding", heard.language))
             case _:
-                return _told_apart(claim, heard) if _others_alone(claim) and self._says_nothing(claim, heard) else None
+                points = _others_alone(claim) and await self._points_at_others(claim, heard)
+                return _told_apart(claim, heard) if points else None
 
     def _calls_person(self, claim: Claim, heard: Classification) -> Ending:
         """Return the ending of a wish for a person, which says what else the message asked for is not done."""
@@ -364,9 +365,26 @@ class TurnServer:
         asked = message("handoff_asked", language) + left
         return Ending(RunStatus.DONE, "ESCALATED", reply_id, asked, escalation=wanted)
 
-    def _says_nothing(self, claim: Claim, heard: Classification) -> bool:
-        """Return True if words beside what others wrote are no request of their own: do what it says."""
-        return self.models is None and heard.intent == TASK and not read_request(asked_in(claim), self.tools).clauses
+    async def _points_at_others(self, claim: Claim, heard: Classification) -> bool:
+        """Return True if words beside what others wrote may be about that and are nothing by themselves: do it, again.
+
+        Others that nothing reads are told apart by the reply (``_beside_others``); a model reads them with what others
+        wrote marked as such.
+        """
+        text = asked_in(claim)
+        if self.models is not None or heard.intent != TASK or read_request(text, self.tools).clauses:
+            return False
+        if read_answer(text) != "unclear":
+            return True
+        return self.changes is not None and bool((await self.changes.of(claim)).meant)
+
+    def _beside_others(self, claim: Claim, heard: Classification, ending: Ending) -> Ending:
+        """Return the ending of own words with what the person is to know of others' words that came with them."""
+        if self.models is not None or not _others_alone(claim) or not ending.reply_text:
+            return ending
+        if is_unknown(ending.reply_text, heard.language):
+            return replace(ending, reply_text=message("others_words", heard.language))
+        return replace(ending, reply_text=f"{ending.reply_text}\n\n{message('others_beside', heard.language)}")
 
     async def _changes_newer(self, claim: Claim) -> bool:
         """Return True if a message takes back what was done since the runs beside it began to wait: cancel it.
