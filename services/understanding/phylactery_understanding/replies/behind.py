@@ -87,7 +87,7 @@ def settle(text: str, starts: tuple[int, ...] = ()) -> Settled:
     request = parse(text)
     if not request.asks:
         return Settled(request)
-    found: list[Behind] = []
+    found = [Behind(start, doubts=True) for start in _inside_content(request, starts)]
     for number, (start, stop, surely, dictated) in enumerate(_parts(request, starts)):
         if number >= _MOST:
             return Settled(request, (*found, Behind(len(text), doubts=True)))
@@ -101,6 +101,16 @@ def settle(text: str, starts: tuple[int, ...] = ()) -> Settled:
         if one is not None and one != Behind(start):
             found.append(one)
     return Settled(request, tuple(found))
+
+
+def _inside_content(request: Request, starts: Sequence[int]) -> Iterator[int]:
+    """Yield where a further message begins in the middle of what a request says: the content ends there, or does not.
+
+    Write to a.txt: hello – and then, as a message of its own, buy milk.
+    """
+    for ask in request.asks:
+        said = [one for one, label in zip(ask.tokens, ask.labels, strict=True) if label is Label.CONTENT]
+        yield from (start for start in starts if said and said[0].start < start <= said[-1].start)
 
 
 def _change(earlier: str, later: str) -> Amendment | None:

@@ -6,15 +6,17 @@ People mix languages in it, so the lists of all languages are one.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
+from phylactery_understanding.language.own_words import Span
 from phylactery_understanding.language.word_files import entries, of_each_language
-from phylactery_understanding.replies.answers import kinds_of, plain_words
+from phylactery_understanding.replies.answers import kinds_of, plain_words, read_answer
 
 TalkKind = Literal["help", "thanks", "farewell", "greeting", "fine", "listening"]
 """What small talk wants, in the order that counts where a text has several kinds: "ok, thanks" thanks."""
@@ -22,6 +24,7 @@ TOPICS: Final = ("files", "reminders", "mail", "memory", "web", "outputs", "more
 """What help may be asked about."""
 _FILE: Final = "talk.yaml"
 _WITH: Final = "with"
+_ASIDES: Final = frozenset({"thanks", "greeting", "farewell"})
 _PUZZLED: Final = "puzzled"
 _MAX_CHARACTERS: Final = 120
 _QUESTION: Final = re.compile(r"[?¿؟？]+")
@@ -57,6 +60,28 @@ def read_talk(text: str) -> Talk | None:
     if kind is None or (topics and kind != "help") or len(topics) > 1:
         return None
     return Talk(cast("TalkKind", kind), topics[0] if topics else "", puzzled)
+
+
+def small_talk_in(text: str, starts: Sequence[int]) -> tuple[Span, ...]:
+    """Return the messages of a joined text that only thank, greet, take leave or agree, if another says something.
+
+    ``starts`` are the offsets at which further messages begin, each behind a line break; of other offsets nothing is
+    known. Such a message belongs to none beside it: it is neither content nor a request. Laughter stays, because it may
+    take back what was said.
+    """
+    if not starts or any(not 0 < start < len(text) or text[start - 1] != "\n" for start in starts):
+        return ()
+    cuts = [0, *starts, len(text)]
+    parts = list(itertools.pairwise(cuts))
+    found = tuple(part for part in parts if _is_aside(text[slice(*part)]))
+    return found if len(found) < len(parts) else ()
+
+
+def _is_aside(text: str) -> bool:
+    talk = read_talk(text)
+    if talk is None or _LAUGHTER.search(text) or _QUESTION.search(text):
+        return False
+    return talk.kind in _ASIDES or (talk.kind == "fine" and read_answer(text) == "yes")
 
 
 @cache

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, get_args
 
+from phylactery_understanding.language.own_words import others_in
+from phylactery_understanding.replies.talk import small_talk_in
+
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.expressions import detect_language, expression
 from phylactery_agent.rules.intents import (
@@ -16,7 +19,7 @@ from phylactery_agent.rules.intents import (
     parse_reply,
     without_store_phrase,
 )
-from phylactery_agent.runtime.storage.records import NO_WORDS, Claim, Incoming
+from phylactery_agent.runtime.storage.records import NO_WORDS, Claim, Incoming, Message
 from phylactery_agent.tools.registry import ToolRegistry
 
 _WORD: Final = expression(r"\pL+")
@@ -51,7 +54,7 @@ def listen(claim: Claim, tools: ToolRegistry) -> Classification:
 def classify_incoming(incoming: Incoming, tools: ToolRegistry) -> Classification:
     """Classify a message before it is claimed, assuming that it opens a run, which then has the message's language."""
     requested = _language(incoming.language)
-    heard = _heard(_asked(incoming.text, do_not_store=incoming.do_not_store), requested, requested, tools)
+    heard = _heard(_asked(incoming), requested, requested, tools)
     return _with(incoming.attachments, incoming.text, heard)
 
 
@@ -91,12 +94,19 @@ def _own(text: str, language: Language, intent: str, before: Language | None) ->
 
 
 def asked_in(claim: Claim) -> str:
-    """Return what the person requests: their words without the wish that nothing of them be stored."""
-    return _asked(claim.turn.text, do_not_store=claim.turn.do_not_store)
+    """Return what the person requests.
+
+    That is their words without the wish that nothing of them be stored, and without messages among them that only
+    thank or greet: those are no content of the one before.
+    """
+    return _asked(claim.turn)
 
 
-def _asked(text: str, *, do_not_store: bool) -> str:
-    return without_store_phrase(text) if do_not_store else text
+def _asked(message: Message) -> str:
+    text = message.text
+    if asides := small_talk_in(text, message.message_starts):
+        text = "\n".join(text[start:stop].strip("\n") for start, stop in others_in(text, asides))
+    return without_store_phrase(text) if message.do_not_store else text
 
 
 def _language(name: str) -> Language | None:

@@ -15,6 +15,7 @@ from phylactery_chassis.db.statements import Query
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.rules.intents import parse_reply
+from phylactery_agent.runtime.intake.authorship import said_together
 from phylactery_agent.runtime.intake.rows import turn_of
 from phylactery_agent.runtime.intake.waiting import passes_by
 from phylactery_agent.runtime.storage.records import StoredTurn
@@ -62,6 +63,7 @@ def as_one(parts: tuple[StoredTurn, ...]) -> StoredTurn:
         do_not_store=any(one.do_not_store for one in parts),
         attachments=tuple(one for part in parts for one in part.attachments),
         others="\n".join(part.others for part in parts if part.others),
+        message_starts=said_together([(part.text, part) for part in parts]).starts,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from phylactery_understanding.interpretation.model import Interpretation
 from phylactery_understanding.language.own_words import others_in, without_others
+from phylactery_understanding.replies.talk import small_talk_in
 
 from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.computed import computed
@@ -77,6 +78,8 @@ def read_words(
     others = () if own is None else tuple(others_in(words, own))
     passed_on = [one for start, stop in others for one in folding.tokens(folding.fold(words[start:stop]))]
     words = words if own is None else without_others(words, own)
+    if asides := small_talk_in(words, starts):  # "thanks" as a message of its own is no content of the one before
+        words = without_others(words, list(others_in(words, asides)))
     folded = folding.fold(words)
     spans = folding.spans(folded)[:MAX_WORDS]
     pasted, doubted = _within(spans, pasted_in(folded)), _within(spans, doubted_in(folded))
