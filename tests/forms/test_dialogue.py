@@ -338,3 +338,104 @@ fields:
     ask: {es: "¿Por qué?", en: "Why?"}
     optional: true
 """
+
+
+def complaint(*texts: str) -> Simulation:
+    said = Simulation(FORMS["complaint"], Context("es", NOW, "ES"))
+    for text in texts:
+        said.say(text)
+    return said
+
+
+BEFORE_TEXT = ("Ana García", "AB-12345", "llegó roto")
+HOLDING = ("espera", "un momento", "momento por favor", "déjame pensar", "dame 5 minutos", "ahora vuelvo",
+           "hold on", "wait a second please", "let me check", "brb", "bear with me")  # fmt: skip
+WISHES = ("operator please", "operador, por favor", "quiero hablar con alguien", "can I talk to a human?",
+          "una persona por favor", "i want to talk to someone", "puedo hablar con una persona")  # fmt: skip
+
+
+@pytest.mark.parametrize("before", [(), BEFORE_TEXT], ids=["asked a name", "asked a text"])
+@pytest.mark.parametrize("text", HOLDING)
+def test_words_that_hold_are_no_value_and_cost_nothing(before: tuple[str, ...], text: str) -> None:
+    said = complaint(*before)
+    asked, kept = said.conversation["asked"], values(said)
+    turn = said.say(text).turn
+    assert turn["next_action"] == "hold"
+    assert (said.conversation["asked"], values(said), said.conversation["attempts"]) == (asked, kept, {})
+
+
+@pytest.mark.parametrize("before", [(), BEFORE_TEXT], ids=["asked a name", "asked a text"])
+@pytest.mark.parametrize("text", WISHES)
+def test_a_wish_for_a_person_is_no_value(before: tuple[str, ...], text: str) -> None:
+    said = complaint(*before)
+    assert said.say(text).turn["should_escalate"]
+    assert said.conversation["status"] == "escalated"
+
+
+@pytest.mark.parametrize("before", [(), BEFORE_TEXT], ids=["asked a name", "asked a text"])
+@pytest.mark.parametrize(
+    "text", ["mi vecina dice: quiero hablar con un gerente", "> I want a human, please", "she said: get me a human"]
+)
+def test_a_wish_of_somebody_else_calls_nobody(before: tuple[str, ...], text: str) -> None:
+    assert not complaint(*before).say(text).turn["should_escalate"]
+
+
+@pytest.mark.parametrize("name", ["Esperanza", "Esperanza Parada", "Manager Peña", "Holden Waits", "Alto Momento"])
+def test_a_name_that_resembles_such_words_is_a_name_or_asked_again(name: str) -> None:
+    said = complaint()
+    turn = said.say(name).turn
+    assert not turn["next_action"]
+    assert not turn["should_escalate"]
+
+
+@pytest.mark.parametrize(
+    "text", ["Esperé un momento y el paquete llegó abierto", "el agente me dijo: espera un momento"]
+)
+def test_a_description_that_has_such_words_is_a_description(text: str) -> None:
+    turn = complaint(*BEFORE_TEXT).say(text).turn
+    assert not turn["next_action"]
+    assert not turn["should_escalate"]
+
+
+def test_a_duration_is_an_answer_where_a_number_is_asked() -> None:
+    said = trip()
+    said.say("mañana")
+    said.say("pasado mañana")
+    assert said.conversation["asked"] == "seats"
+    assert said.say("un momento").turn["next_action"] == "hold"
+    said.say("2")
+    assert values(said)["seats"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("el nombre es Luis Pérez", "name", "Luis Pérez"),
+        ("nombre: Luis Pérez", "name", "Luis Pérez"),
+        ("mi correo es luis@ejemplo.com", "email", "luis@ejemplo.com"),
+        ("my name is Louis Perry", "name", "Louis Perry"),
+    ],
+)
+def test_in_a_review_a_field_that_is_named_first_is_changed(text: str, field: str, value: str) -> None:
+    said = booked()
+    before = values(said)
+    said.say(text)
+    assert values(said) == {**before, field: value}
+
+
+@pytest.mark.parametrize(
+    ("text", "field"), [("el nombre", "name"), ("the e-mail", "email"), ("el correo, por favor", "email")]
+)
+def test_in_a_review_a_field_that_is_only_named_is_asked_for(text: str, field: str) -> None:
+    said = booked()
+    before = values(said)
+    said.say(text)
+    assert (said.conversation["asked"], values(said)) == (field, before)
+
+
+@pytest.mark.parametrize("text", ["el correo lo miro luego", "el nombre ya lo sabes"])
+def test_in_a_review_other_words_about_a_field_change_nothing(text: str) -> None:
+    said = booked()
+    before = values(said)
+    said.say(text)
+    assert values(said) == before

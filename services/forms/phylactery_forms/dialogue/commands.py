@@ -1,6 +1,8 @@
-"""Commands to the form itself: undo, skip, what have I said so far, same as before, leave, cancel, go on, explain."""
+"""Commands to the form itself: undo, skip, what have I said, same as before, leave, cancel, go on, explain, hold on."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.stops import read_stop
@@ -10,6 +12,9 @@ from phylactery_forms.dialogue.reading import accepted, taken_whole
 from phylactery_forms.dialogue.state import ConversationState, first_open, skip, undone
 from phylactery_forms.dialogue.words import Command, command_in, words_of
 from phylactery_forms.values.model import Context
+
+_SPOKEN: Final = frozenset({"text", "person_name", "address"})
+"""Types that take any words, so words that hold are no value of them: hold on."""
 
 
 def command_of(form: Form, conversation: ConversationState, text: str, context: Context) -> Command | None:
@@ -21,6 +26,9 @@ def command_of(form: Form, conversation: ConversationState, text: str, context: 
         return None if found is not None and not text[: found.start].strip(" ¡¿") else "resume"  # or it is an option
     if command is None and stop == "stop" and read_answer(text) == "unclear":
         command = "cancel"
+    if command is None and stop == "hold":  # a minute, asked how long, and an option that is called so, are answers
+        taken = asked is not None and asked.type.name not in _SPOKEN and taken_whole(asked, text, context)
+        return None if taken and conversation["status"] == "collecting" else "hold"
     confirms = conversation["confirming"] is not None
     if command in {"leave", "cancel"} and not confirms and _is_answer(form, conversation, text, context):
         return None  # later, asked for a time that a form calls so; cancel, where an option is

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final, Literal, get_args
 
+from phylactery_understanding.interpretation.pasting import own_statements
 from phylactery_understanding.language.text import STOPS, tokenize
 
-from phylactery_forms.definitions.model import FREE, Form
+from phylactery_forms.definitions.model import FREE, Field, Form
 from phylactery_forms.dialogue.reading import accepted, taken_whole
 from phylactery_forms.dialogue.state import (
     ConversationState,
@@ -15,10 +16,11 @@ from phylactery_forms.dialogue.state import (
     holds,
     microseconds,
 )
-from phylactery_forms.dialogue.words import Words, command_in, consists_of, count, find, size_at, words_of
+from phylactery_forms.dialogue.words import ListName, Words, command_in, consists_of, count, find, size_at, words_of
 from phylactery_forms.values.model import Context
 
 Policy = Literal["keyword", "timeout", "sentiment", "llm_intent", "completion"]
+_BEFORE_WISH: Final[tuple[ListName, ...]] = ("beside", "marker", "denial", "polite")
 POLICIES: Final[tuple[Policy, ...]] = get_args(Policy)
 _MINUTE: Final = 60_000_000
 _SHOUTED: Final = 8
@@ -51,7 +53,7 @@ def _reason(
     """Return why a policy holds; empty if it does not. It is a stable code and quotes nothing a person wrote."""
     rules = form.escalation
     if policy == "keyword":
-        return _keyword(form, conversation, said, context)
+        return _keyword(form, conversation, words_of(own_statements(said.text)), context)
     if policy == "timeout" and rules.timeout_minutes is not None:
         waited = microseconds(context) - conversation["started_us"]
         return "time_exceeded" if waited > rules.timeout_minutes * _MINUTE else ""
@@ -73,7 +75,7 @@ def completes_with_person(form: Form, conversation: ConversationState) -> bool:
 
 
 def _keyword(form: Form, conversation: ConversationState, said: Words, context: Context) -> str:
-    """Return the reason if a person asks for another person.
+    """Return the reason if a person asks for another person, in what they say themselves.
 
     A keyword alone is an answer where the asked field takes it: "gerente" is a job where a job is asked.
     """
@@ -90,11 +92,20 @@ def _keyword(form: Form, conversation: ConversationState, said: Words, context: 
     )
     if find("person", words) is not None and (not answers or _asks_for_person(words)):
         return "asked_for_person"
+    if consists_of("person_word", words, "polite", "beside", "links") and (not answers or _is_no_value(asked, words)):
+        return "asked_for_person"
     if answers:
         return ""
-    if consists_of("person_word", words, "beside", "links"):
-        return "asked_for_person"
     return "keyword" if _own_phrase(form, words) else ""
+
+
+def _is_no_value(asked: Field | None, words: tuple[str, ...]) -> bool:
+    """Return True if a word for a person is no answer although a field takes it: operator please, asked for a name.
+
+    A manager is a job where a text is asked for.
+    """
+    polite = find("polite", words) is not None
+    return asked is not None and (polite or asked.type.name == "person_name") and asked.type.name != "choice"
 
 
 def _asks_for_person(words: tuple[str, ...]) -> bool:
@@ -103,7 +114,7 @@ def _asks_for_person(words: tuple[str, ...]) -> bool:
     while place < len(words):
         if size_at("person", words, place):
             return True
-        size = max(size_at("beside", words, place), size_at("marker", words, place), size_at("denial", words, place))
+        size = max(size_at(one, words, place) for one in _BEFORE_WISH)
         if not size:
             return False
         place += size

@@ -83,8 +83,8 @@ def completed(turn: FormTurn, form: Form, conversation: ConversationState, *, an
         return say("sending", language)
     if answer == "no":
         return say("what_to_change", language)
-    if not first and not turn["next_action"] and not turn["is_valid"]:
-        return say("review_waiting", language)
+    if not first and not turn["next_action"] and not turn["is_valid"] and read_talk(turn["user_message"]) is not None:
+        return say("review_waiting", language)  # after anything else they see again what a yes sends
     return review(form, conversation)
 
 
@@ -127,6 +127,8 @@ def _after_command(turn: FormTurn, form: Form, asking: str) -> str:
     if command == "explain" and asked is not None:
         return say("exampled", language, problem=help_text(asked, language), example=example_text(asked, language),
                    ask=asking)  # fmt: skip
+    if command == "hold":
+        return say("hold", language, ask=asking)
     if command == "same":
         return say("no_same", language, ask=asking)
     if command in {"nothing_to_undo", "skipped", "not_skippable"}:

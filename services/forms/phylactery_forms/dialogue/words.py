@@ -23,10 +23,12 @@ ListName = Literal[
     "marker", "denial", "wrong", "changes", "instead", "links",
     "regret", "rethink", "put", "wish", "denies", "gives",
     "topic_change", "question",
-    "person", "person_word", "not_person", "mild", "strong",
+    "person", "person_word", "polite", "not_person", "mild", "strong",
 ]  # fmt: skip
-Command = Literal["undo", "skip", "told", "same", "leave", "cancel", "resume", "explain"]
-COMMANDS: Final[tuple[Command, ...]] = get_args(Command)
+_Listed = Literal["undo", "skip", "told", "same", "leave", "cancel", "resume", "explain"]
+Command = _Listed | Literal["hold"]
+"""Hold on is read by the lists of words that stop what waits, or hold it (replies/stops.py)."""
+COMMANDS: Final[tuple[_Listed, ...]] = get_args(_Listed)
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
 SWITCH_TOKENS: Final = 3
 """The least number of words that may change the language of a conversation."""
