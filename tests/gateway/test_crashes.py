@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sqlite3
-import subprocess
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing, suppress
-from functools import partial
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 

@@ -327,7 +327,7 @@ async def test_a_rejected_submission_keeps_the_answers_and_says_so(own: System) 
     ana = own.person()
     review = await said(ana, "quiero un puesto", "ana@example.org", "4")
     refused_ = await yes(ana, "no", review)
-    assert "No he enviado «Puesto»" in refused_.reply.text
+    assert "no lo he enviado. Dime qué cambio" in refused_.reply.text
     assert not (own.sandbox / "desk.txt").exists()
     state = await state_of(own, ana)
     assert (state.status, len(state.values)) == (form_pb2.FORM_STATUS_REVIEW, 2)

@@ -118,7 +118,7 @@ class StandInServices:
             raise self.refusal
         self.told.append((report.execution_id, report.outcome))
 
-    redeem = approve = reject = public_keys = issuer = None
+    redeem = approve = reject = cancel = public_keys = issuer = None
 
     async def evaluate(self, call: Any, _where: Any, **_of: Any) -> str:
         self.told.append(("evaluate", call.tool_call_id))

@@ -324,6 +324,11 @@ class FakeGate:
         self.approvals[approval_id] = replace(approval, state="REJECTED", code="")
         return self.approvals[approval_id]
 
+    async def cancel(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
+        self._enter("cancel", approval_id)
+        self.approvals[approval_id] = replace(self._find(approval_id), state="CANCELLED", code="")
+        return self.approvals[approval_id]
+
     def decide_elsewhere(self, approval_id: str, state: str) -> None:
         self.approvals[approval_id] = replace(self._find(approval_id), state=state, code="")
 

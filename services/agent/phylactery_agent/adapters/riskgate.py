@@ -273,6 +273,11 @@ class RiskGateAdapter:
         request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
         return _approval((await self._answer(self._connection.approvals.Reject, request)).approval)
 
+    async def cancel(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
+        """Withdraw a question of the user's own. Raise GateRefusedError."""
+        request = approval_pb2.CancelRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
+        return _approval((await self._answer(self._connection.approvals.Cancel, request)).approval)
+
     async def withdraw(self, run_ids: Collection[str], *, reason: str) -> None:
         """Withdraw every open approval requested by these runs; one that closes meanwhile is not an error."""
         for state in (types_pb2.APPROVAL_STATE_PENDING, types_pb2.APPROVAL_STATE_APPROVED):

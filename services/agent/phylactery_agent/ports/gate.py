@@ -168,6 +168,10 @@ class Gate(Protocol):
         """Forward a person's no. Raise GateRefusedError."""
         ...
 
+    async def cancel(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
+        """Withdraw a question of the user's own. Raise GateRefusedError."""
+        ...
+
     async def public_keys(self, *, fresh: bool = False) -> Mapping[str, Mapping[str, str]]:
         """Return the public keys that verify receipts, JWK by kid; fresh bypasses the cache."""
         ...

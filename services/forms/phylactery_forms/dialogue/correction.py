@@ -8,7 +8,7 @@ message is to the question. One answer changes one field; where it may mean seve
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -64,6 +64,8 @@ def correction_in(form: Form, conversation: ConversationState, text: str, contex
         return _which([one.id for one in filled])
     if answers_review(conversation, text):
         return None
+    if conversation["status"] == "review" and (named := _named_first(form, filled, said, context)) is not None:
+        return named
     evidence = evidence_of(form, conversation, said, context)
     if _answers_question(evidence):
         return None
@@ -71,6 +73,27 @@ def correction_in(form: Form, conversation: ConversationState, text: str, contex
     if weights.share(evidence.message) < weights.threshold:
         return None
     return _of(evidence, form, conversation, said, context)
+
+
+def _named_first(form: Form, filled: Sequence[Field], said: Words, context: Context) -> Correction | None:
+    """Return the correction of the field that a message begins with: the e-mail; my name is Ann Lee.
+
+    Where everything was read back, that is what to change; another value of the field is all that may follow.
+    """
+    spans = [(one, span) for one in filled if (span := named_at(one, said.folded)) is not None]
+    longest = max((span.stop - span.start for _, span in spans), default=0)
+    named = [(one, span) for one, span in spans if span.stop - span.start == longest]
+    if len(named) != 1:
+        return None
+    one, span = named[0]
+    before = said.folded[: span.start]
+    if before and not consists_of("links", before, "beside", "denial", "marker", "put"):
+        return None
+    after, rest = _after_name(said, one, form), said.folded[span.stop :]
+    if not after or consists_of("beside", rest, "links", "wrong", "changes"):
+        return Correction(one.id, "")
+    found = accepted(one, after, context)
+    return Correction(one.id, after) if found is not None and (found.whole or one.type.name in FREE) else None
 
 
 def in_review(conversation: ConversationState) -> bool:

@@ -236,7 +236,8 @@ def complete(turn: FormTurn, form: Form, context: Context) -> dict[str, Any]:
         "updated_us": max(microseconds(context), conversation["updated_us"]),
     }
     first = conversation["status"] != "review"
-    return {"conversation": left, "response": prompts.completed(turn, form, left, answer=answer, first=first)}
+    response = prompts.completed(turn, form, left, answer=answer, first=first)
+    return {"conversation": left, "response": response, "declined": answer == "no"}
 
 
 def is_ambiguous(turn: FormTurn, form: Form, context: Context) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery_forms.definitions.model import Form
+from phylactery_forms.dialogue import messages as dialogue
 from phylactery_forms.dialogue.escalation import completes_with_person
 from phylactery_forms.dialogue.messages import with_values
 from phylactery_forms.dialogue.prompts import escalated, finished, question
@@ -17,6 +18,7 @@ from phylactery_agent.graph.form.steps import ServedFormState, handed_over, open
 from phylactery_agent.graph.secured.nodes.finalizer import finalizer
 from phylactery_agent.i18n.texts import named, say
 from phylactery_agent.ports import TurnContext
+from phylactery_agent.rules.intents import parse_reply
 
 
 async def close(state: ServedFormState, runtime: Runtime[TurnContext]) -> Command[Literal["__end__"]]:
@@ -54,6 +56,9 @@ def _submission(state: ServedFormState, context: TurnContext) -> dict[str, Any]:
         return {**changes, **_completed(form, conversation, on_duty=open_form(context).on_duty), "quoted": {}}
     if outcome == "in_doubt":
         return {**changes, "notes": [say("form_in_doubt", language, title=title)], "quoted": {}}
+    reply = parse_reply(state["incoming"]["text"])
+    if reply is not None and reply.verb == "reject":
+        return {**changes, **_done(state), "notes": [dialogue.say("what_to_change", language)]}
     return {**changes, **_done(state), "notes": [*state["notes"], say("form_not_sent", language, title=title)]}
 
 

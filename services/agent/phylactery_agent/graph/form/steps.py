@@ -101,11 +101,15 @@ async def escalate(state: ServedFormState, runtime: Runtime[TurnContext]) -> Com
 async def complete(state: ServedFormState, runtime: Runtime[TurnContext]) -> Command[Literal["submit", "Finalizer"]]:
     """Read everything back, and propose its submission where the form has one.
 
-    The person's yes belongs to the approval of that call alone: a yes that reaches the form shows it once more.
+    The person's yes belongs to the approval of that call alone: a yes that reaches the form shows it once more. After a
+    no nothing is asked until they say what to change, or want it after all.
     """
     form, update = open_form(runtime.context).definition, steps.complete(*_given(state, runtime))
     if form.submit is None:
         return Command(goto="Finalizer", update=_said(state, update))
+    if update["declined"]:
+        metadata = {**state["metadata"], "declined": True}
+        return Command(goto="Finalizer", update={**_said(state, update), "metadata": metadata})
     left: ConversationState = update["conversation"]
     if left["status"] == "submitting":
         left = {**left, "status": "review"}

@@ -16,10 +16,11 @@ from phylactery_agent.ports import TurnContext
 from phylactery_agent.rules.intents import TOOL_PATHWAY
 
 
-async def submit(state: ServedFormState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor", "Finalizer"]]:
-    """Plan the call, unless the same one waits for its approval already: the person then answers that one.
+async def submit(state: ServedFormState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
+    """Plan the call, also where the same one waits for its approval already.
 
-    Who goes on with a form is asked anew: a plain yes answers only what was asked last.
+    Whoever goes on with a form is asked anew, and the earlier question is withdrawn: a plain yes answers only what was
+    asked last.
     """
     form = runtime.context.form
     if form is None or form.definition.submit is None:
@@ -27,8 +28,6 @@ async def submit(state: ServedFormState, runtime: Runtime[TurnContext]) -> Comma
     submission = form.definition.submit
     args: dict[str, Any] = filled(submission.args, given_values(form.definition, state["conversation"]))
     mark = fingerprint(submission.tool, args)
-    if mark == form.waiting and state["next_action"] != "resume":
-        return Command(goto="Finalizer", update={"run_status": "done", "finish_reason": "ANSWERED"})
     step_id = f"s{state['budgets']['step_numbers'] + 1}"
     planned = PlannedStep(id=step_id, tool=submission.tool, args=args, clause=0)
     step = StepState(

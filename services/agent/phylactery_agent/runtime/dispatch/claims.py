@@ -31,7 +31,7 @@ from phylactery_agent.runtime.dispatch.leases import (
 )
 from phylactery_agent.runtime.handoff.queue import STOPPED_FOR_PERSON
 from phylactery_agent.runtime.intake.coalescing import coalesce
-from phylactery_agent.runtime.intake.rows import FORM_GRAPH, FORM_IS_OPEN, insert_run, turn_of
+from phylactery_agent.runtime.intake.rows import FORM_GRAPH, FORM_IS_OPEN, FORM_RUN, insert_run, turn_of
 from phylactery_agent.runtime.intake.waiting import SPOKE_AT, run_for
 from phylactery_agent.runtime.privacy.erasure_store import lock_threads, remove_threads
 from phylactery_agent.runtime.runs.status import ACTIVE, SERVED, RunStatus, advance
@@ -57,6 +57,7 @@ _THREAD = Query(
         THREADS.c.thread_key,
         THREADS.c.handed_off,
         FORM_IS_OPEN.label("form_open"),
+        sa.func.coalesce(FORM_RUN, "").label("form_run"),
         _stopping.c.turn_id.label("stopped_by"),
         _stopping.c.text.label("stopped_with"),
         _stopping.c.created_us.label("stopped_us"),
@@ -283,7 +284,7 @@ class ClaimStore:
         silent = bool(thread.handed_off)
         # what others wrote answers no question of a run
         hearing = [run for run in runs if run.approval_id or run.status in SERVED] if turn.wordless else runs
-        active = run_for(turn, hearing, handed_off=silent, form_open=bool(thread.form_open))
+        active = run_for(turn, hearing, handed_off=silent, form_open=bool(thread.form_open), form_run=thread.form_run)
         if turn.kind == "approval_decided" and not _still_awaits(turn, active):
             _set_aside(connection, turn.turn_id, now)
             return None

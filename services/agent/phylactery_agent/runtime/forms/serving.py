@@ -116,8 +116,9 @@ class FormServing:
             submission = {"run_id": claim.lease.run_id, **proposed}
         status = state["metadata"].get("outcome") or conversation["status"]
         replaced = served.submission.get("run_id", "")
-        if not proposed and (status == "collecting" or conversation["confirming"] is not None):
-            submission = {}  # a correction asks something: nobody may still approve what it corrects
+        declined = state["metadata"].get("declined", False)
+        if not proposed and (declined or status == "collecting" or conversation["confirming"] is not None):
+            submission = {}  # a no, or a correction that asks something: nobody may still approve what was shown
         changed = submission.get("run_id", "") != replaced or status in ENDED
         kept = {_CONVERSATION: conversation, _SUBMISSION: submission}
         return SessionChange(

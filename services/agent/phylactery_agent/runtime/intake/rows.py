@@ -38,6 +38,13 @@ FORM_IS_OPEN = sa.exists().where(
     FORM_SESSIONS.c.thread_key == sa.bindparam("of_thread"), FORM_SESSIONS.c.ended_us == sa.literal_column("0")
 )
 """Whether a form is open in the thread ``of_thread``."""
+FORM_RUN = (
+    sa.select(FORM_SESSIONS.c.run_id)
+    .where(FORM_SESSIONS.c.thread_key == sa.bindparam("of_thread"), FORM_SESSIONS.c.ended_us == sa.literal_column("0"))
+    .limit(1)
+    .scalar_subquery()
+)
+"""The run that asks whether the open form of the thread ``of_thread`` is submitted, if one does or did."""
 _ADD_RUN = Update(
     sa.insert(RUNS).values(
         **{name: sa.bindparam(f"its_{name}") for name in _GIVEN_TO_RUN if name != "language"},

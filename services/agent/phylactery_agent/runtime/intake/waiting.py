@@ -107,14 +107,18 @@ def passes_by(turn: StoredTurn) -> bool:
     return turn.kind == "message" and (turn.form != "" or command_of(turn) is not None)
 
 
-def run_for(turn: StoredTurn, runs: Sequence[Any], *, handed_off: bool = False, form_open: bool = False) -> Any | None:
+def run_for(
+    turn: StoredTurn, runs: Sequence[Any], *, handed_off: bool = False, form_open: bool = False, form_run: str = ""
+) -> Any | None:
     """Return the active run of its thread in which a turn is served, or None if it opens a new run.
 
     An answer is for the run it names, and one that names none is for the run that spoke last. A command to the
     conversation and the words that begin a form are for no run that waits. Other words are for a run that asked the
     person something, unless a form is open, which asks in its place; otherwise for a new run, unless too many wait
     already. While a person has the thread, only an answer that names its approval is for a run that waits: everything
-    else is said to that person.
+    else is said to that person. A yes or no that names no approval, where the run of the open form's review
+    (``form_run``) is the one that waits and something else was said since, is for the form, which shows what it submits
+    once more.
     """
     served = next((run for run in runs if run.status in SERVED), None)
     if served is not None or turn.over_share:  # that is told in a run of its own; what waits goes on waiting
@@ -130,7 +134,8 @@ def run_for(turn: StoredTurn, runs: Sequence[Any], *, handed_off: bool = False, 
     if not spoke or passes_by(turn):
         return None
     if waiting and read_answer(turn.text) != "unclear":
-        return spoke[0]
+        since = spoke[0].run_id == form_run and turn.position > (spoke[0].spoke_at or 0) + 1
+        return None if since else spoke[0]
     asks = [] if form_open else [run for run in spoke if not run.approval_id]
     takes = asks or (waiting if len(waiting) >= MAX_WAITING else [])
     return takes[0] if takes else None

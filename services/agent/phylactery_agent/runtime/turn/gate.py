@@ -190,6 +190,7 @@ class ReportingGate:
         # Everything but evaluate goes to RiskGate unchanged.
         self.redeem = gate.redeem
         self.get_approval, self.approve, self.reject = gate.get_approval, gate.approve, gate.reject
+        self.cancel = gate.cancel
         self.public_keys, self.issuer = gate.public_keys, gate.issuer
 
     def expect(self) -> None:

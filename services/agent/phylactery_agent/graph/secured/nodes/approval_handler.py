@@ -6,6 +6,7 @@ anything unclear keeps the approval pending and the run waiting.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -67,7 +68,7 @@ async def _answer(state: AgentState, context: TurnContext, reply: ApprovalReply 
     if reply is not None and reply.verb == "reject":
         for other in context.also_answered:
             await _reject_too(state, context, other)
-        return (await context.gate.reject(waiting, reason="", thread_id=thread_id)).state
+        return await _say_no(state, context, waiting)
     if reply is not None and code:
         args_hash = str(state["approval_hash"])
         answered = await context.gate.approve(waiting, args_hash=args_hash, code=code, thread_id=thread_id)
@@ -116,6 +117,18 @@ async def _refused(state: AgentState, context: TurnContext, error: GateRefusedEr
 async def _started(state: AgentState, context: TurnContext) -> bool:
     row = await context.ledger.find(proposal(state)["tool_call_id"])
     return row is not None and row.state == EffectState.STARTED
+
+
+async def _say_no(state: AgentState, context: TurnContext, waiting: str) -> str:
+    """Answer the waiting approval with no; return its state.
+
+    A no to what a form submits asks what to change: the question is withdrawn, because a call that was rejected could
+    not be asked about again, not even if the person wants it after all.
+    """
+    if "submission" in cast("Mapping[str, Any]", state).get("metadata", {}):
+        await context.gate.cancel(waiting, reason="", thread_id=state["thread_id"])
+        return "REJECTED"
+    return (await context.gate.reject(waiting, reason="", thread_id=state["thread_id"])).state
 
 
 async def _reject_too(state: AgentState, context: TurnContext, approval_id: str) -> None:
