@@ -50,6 +50,34 @@ def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: Path):
     assert broken == []
 
 
+NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+STRANGERS = (("threat-model.md", "A stranger"), ("whatsapp.md", "What a stranger's phone can do"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_test_that_a_page_names_is_there(page: Path):
+    named = NAMED_TEST.findall(page.read_text(encoding="utf-8"))
+    missing = [f"{file}::{test}" for file, test in named if not _defines(ROOT / file, test)]
+    assert missing == []
+
+
+def _defines(file: Path, test: str) -> bool:
+    """Return True if a file has a test of this name, which pytest then collects."""
+    return file.exists() and re.search(rf"^(?:async )?def {test}\(", file.read_text("utf-8"), re.MULTILINE) is not None
+
+
+@pytest.mark.parametrize(("page", "heading"), STRANGERS)
+def test_every_row_about_strangers_names_its_test(page: str, heading: str):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    section = re.split(r"^#+ ", text.split(f"# {heading}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+    rows = [
+        line for line in section.splitlines() if line.startswith("| ") and not line.startswith("| a stranger tries")
+    ]
+    rows = [line for line in rows if not line.startswith("| they write |")]
+    assert len(rows) > 8
+    assert [row for row in rows if NAMED_TEST.search(row.rsplit("|", 2)[1]) is None] == []
+
+
 def test_the_index_leads_to_every_page():
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
