@@ -9,6 +9,7 @@ import pytest
 import yaml
 from phylactery_riskgate.domain.bundle.bundle import BundleError, load_bundle
 from phylactery_riskgate.domain.catalog.submissions import submitted
+from phylactery_riskgate.domain.intent.model import FormRun
 
 from tests.support.riskgate.bundles import ALLOW_ALL, tool, write_bundle
 
@@ -35,11 +36,17 @@ def bundle(folder: Path, *submissions: Any, **entry: Any) -> Path:
 
 def fits(folder: Path, template: dict[str, Any], call: dict[str, Any]) -> bool:
     read = load_bundle(bundle(folder, {"form": "complaint", "tool": "write", "args": template}))
-    return bool(submitted(read.tools["write"], call))
+    return submitted(read.tools["write"], call, FormRun("complaint", "1")).registered
 
 
 def test_a_call_with_the_blanks_filled_in_is_a_submission(tmp_path: Path) -> None:
     assert fits(tmp_path, TEMPLATE, CALL)
+
+
+def test_a_call_that_fits_is_none_without_the_run_of_its_form(tmp_path: Path) -> None:
+    read = load_bundle(bundle(tmp_path, {"form": "complaint", "tool": "write", "args": TEMPLATE}))
+    assert not submitted(read.tools["write"], CALL, None).registered
+    assert not submitted(read.tools["write"], CALL, FormRun("other", "1")).registered
 
 
 @pytest.mark.parametrize(

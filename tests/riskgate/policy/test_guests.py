@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from phylactery_chassis.auth.identity import Principal, Role, level_of
 from phylactery_riskgate.cli.calls import CallFile
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle, single_user_bundle_folder
 from phylactery_riskgate.domain.documents import BundleError
+from phylactery_riskgate.domain.intent.model import UNSHOWN, FormRun
 from phylactery_riskgate.domain.model import Caller, Decision, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
+from phylactery_riskgate.domain.policy.evidence import known
 
 from tests.support.riskgate.bundles import ALLOW_ALL, SETTINGS, bundle_of, decide, policy, tool
 
@@ -112,8 +115,10 @@ def test_what_a_form_submits_is_not_withheld(tmp_path: Path) -> None:
     engine = DecisionEngine(load_bundle(tmp_path))
     assert bundle.tools
     filled = {"path": "report.txt", "text": "Day: monday"}
-    assert decide(engine, "file", filled, caller=GUEST).decision is Decision.ALLOW
-    assert refused(decide(engine, "file", {**filled, "path": "other.txt"}, caller=GUEST))
+    served = known(replace(UNSHOWN, form_run=FormRun("report", "1")))
+    assert decide(engine, "file", filled, caller=GUEST, task=served).decision is Decision.ALLOW
+    assert refused(decide(engine, "file", {**filled, "path": "other.txt"}, caller=GUEST, task=served))
+    assert refused(decide(engine, "file", filled, caller=GUEST)), "whoever types or proposes the same is in no form"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from phylactery_riskgate.domain.bundle.bundle import Bundle, default_bundle_folder, load_bundle, read_bundle
 from phylactery_riskgate.domain.bundle.files import read_parts
 from phylactery_riskgate.domain.canonical import canonical_bytes
+from phylactery_riskgate.domain.catalog.submissions import NOTHING_SUBMITTED
 from phylactery_riskgate.domain.facts.facts import ContextBuilder
 from phylactery_riskgate.domain.facts.types import Mentions
 from phylactery_riskgate.domain.intent.model import UNSHOWN
@@ -225,7 +226,7 @@ def test_leaving_out_what_no_policy_looks_at_changes_no_decision(
     assert verdict.bound is not None
     prepared = engine._prepared["rich"]
     whole = ContextBuilder(rich.tools["rich"], Mentions(whole=True)).build(
-        verdict.bound, UNSHOWN, {"usage": {}, "pathway": "unspecified"}
+        verdict.bound, UNSHOWN, {"usage": {}, "pathway": "unspecified", "submission": NOTHING_SUBMITTED._asdict()}
     )
     satisfied = engine._highest(approved)
     whole["approved"] = [{"type": "Class", "id": name} for name in satisfied]

@@ -217,6 +217,9 @@ class RiskGateAdapter:
             approval_id=where.approval_id,
             pathway=types_pb2.Pathway.Value(f"PATHWAY_{where.pathway.upper()}"),
             task_id=task_id,
+            form_run=None
+            if (run := where.form_run) is None
+            else riskgate_pb2.FormRun(form=run.form, version=run.version, peer=run.peer),
         )
         answer = await self._decided(self._connection.decisions.Evaluate, request)
         decision = _DECISIONS.get(answer.decision)

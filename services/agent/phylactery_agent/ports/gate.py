@@ -54,10 +54,20 @@ class BoundCall:
 
 
 @dataclass(frozen=True, slots=True)
+class FormRun:
+    """The form whose run submits a call: its id and version, and whether its file wants somebody else's approval."""
+
+    form: str
+    version: str
+    peer: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CallContext:
     """What a proposed call belongs to: its conversation, its run, its step of the plan, the approval it uses.
 
-    pathway is how the message behind the call is served: text_fast_path, tool_intent, rich_input or standby.
+    pathway is how the message behind the call is served: text_fast_path, tool_intent, rich_input or standby. form_run
+    is the form that submits the call, None for any other call.
     """
 
     thread_id: str
@@ -65,6 +75,7 @@ class CallContext:
     plan_step: str
     pathway: str
     approval_id: str = ""
+    form_run: FormRun | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from phylactery.riskgate.v1 import access_pb2, error_reason_pb2, explain_pb2, ri
 from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.rpc.status import MAX_MESSAGE, REASON_PREFIX
-from phylactery_chassis.rpc.validation import from_message, parse
+from phylactery_chassis.rpc.validation import fields, from_message, parse
 from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_riskgate.api.approvals import approval, argument, origin
@@ -34,6 +34,7 @@ from phylactery_riskgate.decisions.requests import (
     BatchInput,
     EvaluateInput,
     ExplainInput,
+    FormRunInput,
     OutcomeInput,
     RedeemInput,
     read_access,
@@ -322,7 +323,8 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
 
 def _asked(request: riskgate_pb2.EvaluateRequest) -> EvaluateInput:
     pathway = pathway_field(request.pathway)
-    return from_message(EvaluateInput, request, call=call_fields(request.call), pathway=pathway)
+    run = fields(FormRunInput, request.form_run) if request.HasField("form_run") else None
+    return from_message(EvaluateInput, request, call=call_fields(request.call), pathway=pathway, form_run=run)
 
 
 def _asked_or_error(request: riskgate_pb2.EvaluateRequest) -> EvaluateInput | DomainError:

@@ -19,6 +19,7 @@ from phylactery_chassis.rpc.validation import (
 )
 from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
 
+from phylactery_riskgate.domain.catalog.submissions import FORM_NAME
 from phylactery_riskgate.domain.model import Pathway
 from phylactery_riskgate.store.stops import Scope
 
@@ -42,6 +43,14 @@ class CallInput(EdgeModel):
     tool_schema_hash: OptionalSha256 = ""
 
 
+class FormRunInput(EdgeModel):
+    """The form whose run submits the call."""
+
+    form: Annotated[str, StringConstraints(pattern=FORM_NAME)]
+    version: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:-]{1,64}$")]
+    peer: bool = False
+
+
 class EvaluateInput(EdgeModel):
     """One Evaluate request."""
 
@@ -54,6 +63,15 @@ class EvaluateInput(EdgeModel):
     task_id: OptionalIdentifier = ""
     min_bundle_revision: int = Field(0, ge=0)
     execution_id: OptionalLongIdentifier = ""
+    form_run: FormRunInput | None = None
+
+    @field_validator("form_run")
+    @classmethod
+    def _of_exactly_this_call(cls, value: FormRunInput | None, info: ValidationInfo) -> FormRunInput | None:
+        call = info.data.get("call")
+        if value is not None and call is not None and not call.raw_args_hash:
+            raise ValueError("a form's run says which arguments it submits: send call.raw_args_hash")
+        return value
 
 
 class BatchInput(EdgeModel):

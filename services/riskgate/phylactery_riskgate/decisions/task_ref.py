@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from phylactery_chassis.auth.identity import Principal
-from phylactery_chassis.errors import NotFound
+from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.errors import NotFound, PermissionDenied
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals.model import Approval
@@ -15,7 +15,8 @@ from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.decisions.proposals import key_of
 from phylactery_riskgate.decisions.requests import EvaluateInput
 from phylactery_riskgate.domain.intent.facts import IndexReader
-from phylactery_riskgate.domain.policy.evidence import TaskReader
+from phylactery_riskgate.domain.intent.model import UNSHOWN, FormRun
+from phylactery_riskgate.domain.policy.evidence import TaskReader, known
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store.decisions import DecisionRecord
 from phylactery_riskgate.tasks.snapshot import NO_SNAPSHOT, TaskSnapshot
@@ -59,10 +60,12 @@ class TaskResolver:
         A call that was decided while its task was open gets the same answer after the task's end. Raise NotFound
         TASK_NOT_FOUND and Unavailable STORE_UNAVAILABLE.
         """
+        form = _form_run(who, asked)
         if not asked.task_id:
-            return NO_TASK
+            return NO_TASK if form is None else TaskRef(reader=known(replace(UNSHOWN, form_run=form)))
         try:
-            return TaskRef(asked.task_id, await shown(self._tasks, who, asked.task_id, asked.thread_id))
+            reader = await self._tasks.reader_for(who, asked.task_id, asked.thread_id)
+            return TaskRef(asked.task_id, replace(reader, form_run=form))
         except NotFound:
             told = await self._core.database.read(partial(self._told_before, who=who, asked=asked))
             if told.task_id != asked.task_id:
@@ -91,6 +94,20 @@ class TaskResolver:
 
     def _told(self, connection: Connection, record: DecisionRecord | None) -> TaskSnapshot:
         return NO_SNAPSHOT if record is None else self._core.snapshot_of(connection, record)
+
+
+def _form_run(who: Principal, asked: EvaluateInput) -> FormRun | None:
+    """Return the form whose run submits a call. Raise PermissionDenied ROLE_REQUIRED for a user's own word.
+
+    Whoever fills in a form cannot vouch for it: a guest with a token would give themselves the tools of forms.
+    """
+    told = asked.form_run
+    if told is None:
+        return None
+    if not who.delegated:
+        why = "form_run is said by the delegate that serves the form; leave it out"
+        raise PermissionDenied("ROLE_REQUIRED", why, metadata={"role": Role.DELEGATE})
+    return FormRun(told.form, told.version, told.peer)
 
 
 async def shown(tasks: TaskSource, who: Principal, task_id: str, thread_id: str) -> TaskReader:

@@ -29,8 +29,13 @@ class TaskSnapshot:
 
     @property
     def reader(self) -> TaskReader | None:
-        """Return the reader that provides the facts to the engine, or None for a call without a task."""
-        return known(self.facts) if self.task_id else None
+        """Return the reader that provides the facts to the engine, or None for a call of no task and no form."""
+        return known(self.facts) if self.kept else None
+
+    @property
+    def kept(self) -> bool:
+        """Return True if there is anything to record."""
+        return bool(self.task_id) or self.facts.form_run is not None
 
 
 NO_SNAPSHOT = TaskSnapshot("", UNSHOWN)
@@ -51,7 +56,7 @@ def ask_body(facts: TaskFacts) -> dict[str, Any]:
 
 def told_values(told: TaskSnapshot) -> dict[str, Any]:
     """Return the task facts as a value of the decision's record."""
-    return {TASK: {"id": told.task_id, "facts": told.facts.to_json()}} if told.task_id else {}
+    return {TASK: {"id": told.task_id, "facts": told.facts.to_json()}} if told.kept else {}
 
 
 def recorded_snapshot(values: Mapping[str, Any]) -> TaskSnapshot:

@@ -65,6 +65,7 @@ class EvaluateRequest(_message.Message):
     MIN_BUNDLE_REVISION_FIELD_NUMBER: _builtins.int
     TASK_ID_FIELD_NUMBER: _builtins.int
     EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    FORM_RUN_FIELD_NUMBER: _builtins.int
     thread_id: _builtins.str
     """thread_id is the conversation, 1 to 128 characters of [A-Za-z0-9_.:-]. Required."""
     run_id: _builtins.str
@@ -98,6 +99,15 @@ class EvaluateRequest(_message.Message):
     def call(self) -> _types_pb2.ToolCall:
         """call is the proposal. Required."""
 
+    @_builtins.property
+    def form_run(self) -> Global___FormRun:
+        """form_run is the form whose run submits this call. Not set for any other call. Only a delegate may set it: the
+        runtime that serves the form, from its own record of the form's answers, and never from what a model, a tool or a
+        message says. call.raw_args_hash is then required and is the hash of what the form's run submits. A call counts as
+        what a form submits only with it (context.submission). With approval_id, and again in Redeem, that of the first
+        decision is used. Anybody else who sets it gets PERMISSION_DENIED with ROLE_REQUIRED.
+        """
+
     def __init__(
         self,
         *,
@@ -110,14 +120,45 @@ class EvaluateRequest(_message.Message):
         min_bundle_revision: _builtins.int = ...,
         task_id: _builtins.str = ...,
         execution_id: _builtins.str = ...,
+        form_run: Global___FormRun | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "form_run", b"form_run"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "call", b"call", "execution_id", b"execution_id", "min_bundle_revision", b"min_bundle_revision", "pathway", b"pathway", "plan_step", b"plan_step", "run_id", b"run_id", "task_id", b"task_id", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "call", b"call", "execution_id", b"execution_id", "form_run", b"form_run", "min_bundle_revision", b"min_bundle_revision", "pathway", b"pathway", "plan_step", b"plan_step", "run_id", b"run_id", "task_id", b"task_id", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___EvaluateRequest: _TypeAlias = EvaluateRequest  # noqa: Y015
+
+@_typing.final
+class FormRun(_message.Message):
+    """FormRun is the run of a form at its review: what was filled in is shown to the person, and submitted by one call."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FORM_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    PEER_FIELD_NUMBER: _builtins.int
+    form: _builtins.str
+    """form is the id of the form, 1 to 64 characters of [a-z0-9_-], beginning with a letter. Required."""
+    version: _builtins.str
+    """version is the version of its definition, 1 to 64 characters of [A-Za-z0-9_.:-]. Required."""
+    peer: _builtins.bool
+    """peer is true if the form's definition wants somebody else's approval. The catalog may want it, too."""
+    def __init__(
+        self,
+        *,
+        form: _builtins.str = ...,
+        version: _builtins.str = ...,
+        peer: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["form", b"form", "peer", b"peer", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FormRun: _TypeAlias = FormRun  # noqa: Y015
 
 @_typing.final
 class EvaluateResponse(_message.Message):

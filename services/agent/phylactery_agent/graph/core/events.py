@@ -6,7 +6,7 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import rfc8785
 from phylactery_chassis.util.crypto import sha256
@@ -26,6 +26,7 @@ from phylactery_agent.i18n.texts import say, shortened, tool_title, waiting_line
 from phylactery_agent.ports import (
     ApprovalRequest,
     CallContext,
+    FormRun,
     GateDecision,
     GateRefusedError,
     GateUnavailableError,
@@ -101,7 +102,25 @@ def proposal(state: AgentState) -> ProposedTool:
 
 def call_context(state: AgentState, tool: ProposedTool, *, approval_id: str = "") -> CallContext:
     """Return what a proposal belongs to, in the form sent to RiskGate."""
-    return CallContext(state["thread_id"], state["run_id"], tool["step_id"], state["request_pathway"], approval_id)
+    return CallContext(
+        state["thread_id"],
+        state["run_id"],
+        tool["step_id"],
+        state["request_pathway"],
+        approval_id,
+        _form_run(state, tool),
+    )
+
+
+def _form_run(state: AgentState, tool: ProposedTool) -> FormRun | None:
+    """Return the form that submits a call: exactly the one that its review proposed in this run, or None."""
+    submission = cast("dict[str, Any]", state).get("metadata", {}).get("submission") or {}
+    same = (
+        submission.get("tool_call_id") == tool["tool_call_id"]
+        and submission.get("fingerprint") == fingerprint(tool["name"], tool["args"])
+        and "form" in submission  # one of before there was form_run has none
+    )
+    return FormRun(submission["form"], submission["version"], submission["class"] == "peer") if same else None
 
 
 def proposed_call(tool: ProposedTool) -> ProposedCall:

@@ -44,6 +44,9 @@ async def submit(state: ServedFormState, runtime: Runtime[TurnContext]) -> Comma
         "step_id": step_id,
         "tool_call_id": stable_id("tc", state["run_id"], step_id, "1"),
         "fingerprint": mark,
+        "form": form.definition.id,
+        "version": form.definition.hash,
+        "class": submission.approval_class,
     }
     return Command(
         goto="Supervisor",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import rfc8785
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.crashpoints import reach
+from phylactery_forms.definitions.model import Form
 from phylactery_understanding.interpretation.model import MAX_BACK, Interpretation
 from pydantic import ValidationError
 
@@ -183,8 +185,14 @@ class ReportingGate:
         replaced: ReplacedFiles,
         *,
         changed_run: str = "",
+        form: Form | None = None,
     ) -> None:
-        """Take the gate and its helpers; changed_run is the earlier run whose request the turn changes, or empty."""
+        """Take the gate and its helpers.
+
+        changed_run is the earlier run whose request the turn changes, or empty. form is the one that the turn serves:
+        no call is told as the submission of another one, whatever the graph's state says.
+        """
+        self._form = form
         self._gate, self._delivery, self._lease, self._task = gate, delivery, lease, task
         self._replaced, self._changed_run = replaced, changed_run
         # Everything but evaluate goes to RiskGate unchanged.
@@ -226,4 +234,7 @@ class ReportingGate:
             await self._delivery.flush("observation", key, self._lease.run_id)
         if await self._delivery.refused("observation", key, self._lease.run_id):
             raise GateRefusedError(_NOT_SHOWN, "RiskGate did not take the result of an earlier call of this run")
+        run, form = where.form_run, self._form
+        if run is not None and (form is None or (run.form, run.version) != (form.id, form.hash)):
+            where = replace(where, form_run=None)
         return await self._gate.evaluate(call, where, task_id=await self._task.current())

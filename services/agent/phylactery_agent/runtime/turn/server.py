@@ -602,7 +602,8 @@ class TurnServer:
             said_in=self._said_in,
         )
         replaced = ReplacedFiles(self.executor, self._tasks, lease)
-        return ReportingGate(gate, self.delivery, lease, task, replaced, changed_run=change.run_id)
+        form = None if served is None else served.form.definition
+        return ReportingGate(gate, self.delivery, lease, task, replaced, changed_run=change.run_id, form=form)
 
     async def _said_in(self, turn_id: str) -> str:
         """Return what the person typed in an earlier turn, or an empty string if the turn no longer exists."""

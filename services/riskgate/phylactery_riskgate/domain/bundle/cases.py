@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from phylactery_chassis.auth.levels import USER, level_of_delegated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain.catalog.catalog import read_catalog
+from phylactery_riskgate.domain.catalog.submissions import FORM_NAME
 from phylactery_riskgate.domain.documents import Document
-from phylactery_riskgate.domain.intent.model import FROM_TEXT, NOBODY, RULES, UNSHOWN, Evidence, TaskFacts
+from phylactery_riskgate.domain.intent.model import FROM_TEXT, NOBODY, RULES, UNSHOWN, Evidence, FormRun, TaskFacts
 from phylactery_riskgate.domain.model import BoundCall, Caller, CatalogTool, Counters, Pathway
 from phylactery_riskgate.domain.pointers import pointer
 from phylactery_riskgate.domain.policy.evidence import MAX_INTENT, MAX_ORIGIN, MAX_SIGNALS, TaskReader
@@ -78,11 +79,20 @@ class CaseUsage(_Strict):
         return Counters(self.calls, units_of(self.amount) or 0, self.recipients, new)
 
 
+class CaseFormRun(_Strict):
+    """The form whose run submits the call, as the agent would say."""
+
+    form: Annotated[str, Field(pattern=FORM_NAME)]
+    version: str = "1"
+    peer: bool = False
+
+
 class CaseFacts(_Strict):
     """Task facts of a call. By default the call was not requested and its arguments have no known origin.
 
     ``origin`` is the worst origin; ``by`` gives a different origin for named top-level arguments. ``foreign`` defaults
-    to True with the worst origin. The request is understood by the rules.
+    to True with the worst origin. The request is understood by the rules. ``form_run`` is the form that submits the
+    call, with or without a task.
     """
 
     shown: bool = True
@@ -94,11 +104,14 @@ class CaseFacts(_Strict):
     understood_by: Literal["rules", "interpreter", "confirmed", "nobody"] | None = None
     foreign: bool | None = None
     from_text: bool = False
+    form_run: CaseFormRun | None = None
 
     def read(self, _tool: CatalogTool, bound: BoundCall) -> TaskFacts:
         """Return the facts as a task would report them."""
+        told = self.form_run
+        run = None if told is None else FormRun(told.form, told.version, told.peer)
         if not self.shown:
-            return UNSHOWN
+            return replace(UNSHOWN, form_run=run)
         found = [Evidence(pointer((name,)), self.by.get(name, self.origin), _CASE) for name in bound.arguments]
         return TaskFacts(
             shown=True,
@@ -111,6 +124,7 @@ class CaseFacts(_Strict):
             refused=self.refused,
             foreign=self.origin == MAX_ORIGIN if self.foreign is None else self.foreign,
             understood_by=self.understood_by or (RULES if self.intent == MAX_INTENT else NOBODY),
+            form_run=run,
         )
 
 

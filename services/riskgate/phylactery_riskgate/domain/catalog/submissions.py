@@ -1,22 +1,25 @@
 """Submissions of forms: calls whose wording the operator fixed, and whose blanks a person filled in.
 
 A template has the call's arguments with ``{field}`` in its texts. The catalog lists the templates, so what a form may
-send is the operator's word as much as the catalog is; a call that is one of them is shown to a person before it runs.
+send is the operator's word as much as the catalog is. A call is a submission if it is one of them and the run of that
+form submits it; it is shown to a person before it runs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain import pointers
+from phylactery_riskgate.domain.intent.model import FormRun
 from phylactery_riskgate.domain.model import CatalogTool, Submission
 
 MAX_SUBMISSIONS: Final = 1_000
+FORM_NAME: Final = r"^[a-z][a-z0-9_-]{0,63}$"
 MAX_NAME: Final = 200
 """Characters that a field may put into an argument that decides where the effect goes."""
 _PARTS: Final = re.compile(r"\{\{|\}\}|\{([a-z][a-z0-9_]{0,63})\}|[{}]")
@@ -29,7 +32,7 @@ class SubmissionEntry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    form: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+    form: Annotated[str, Field(pattern=FORM_NAME)]
     tool: Annotated[str, Field(min_length=1, max_length=128)]
     args: dict[str, Any]
     approval_class: Annotated[Literal["self", "peer"], Field(alias="class")] = "self"
@@ -63,9 +66,26 @@ def submission_of(entry: SubmissionEntry) -> Submission:
     return Submission(entry.form, entry.args, entry.approval_class)
 
 
-def submitted(tool: CatalogTool, arguments: Mapping[str, Any]) -> Sequence[Submission]:
-    """Return the templates that a call's bound arguments are an instance of, in the order of the catalog."""
-    return [one for one in tool.submissions if _is_instance(one, tool, arguments)]
+class Submitted(NamedTuple):
+    """Whether a call is what a form submits, and whether somebody else approves it; the fact of the policies."""
+
+    registered: bool
+    peer: bool
+
+
+NOTHING_SUBMITTED: Final = Submitted(registered=False, peer=False)
+
+
+def submitted(tool: CatalogTool, arguments: Mapping[str, Any], run: FormRun | None) -> Submitted:
+    """Return the fact of a call with these bound arguments.
+
+    ``run`` is the form that submits it, as the agent's runtime says: without it no call is a submission, whatever it
+    looks like. The arguments are an instance of one of that form's templates. The strictest template that fits counts.
+    """
+    if run is None:
+        return NOTHING_SUBMITTED
+    found = [one for one in tool.submissions if one.form == run.form and _is_instance(one, tool, arguments)]
+    return Submitted(bool(found), bool(found) and (run.peer or any(one.approval_class == "peer" for one in found)))
 
 
 def _is_instance(submission: Submission, tool: CatalogTool, arguments: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from phylactery_riskgate.domain.catalog.submissions import submitted
+from phylactery_riskgate.domain.catalog.submissions import Submitted
 from phylactery_riskgate.domain.facts import derived
 from phylactery_riskgate.domain.facts.argument_types import record_type
 from phylactery_riskgate.domain.facts.inspected import inspection_type, inspection_value
@@ -79,16 +79,12 @@ def _targets(tool: CatalogTool) -> Fact:
     return Fact(TARGETS_TYPE, lambda bound, _mentions: targets_value(tool, bound))
 
 
-def _submission(tool: CatalogTool) -> Fact:
-    """Return whether the call is what a form submits, and whether that takes somebody else's approval."""
-    fields = {name: Field(Scalar(Kind.BOOL), required=True) for name in ("registered", "peer")}
-    return Fact(RecordOf(fields), lambda bound, _mentions: _submission_value(tool, bound))
+def _submission(_tool: CatalogTool) -> Fact:
+    """Return whether the call is what a form submits, and whether that takes somebody else's approval.
 
-
-def _submission_value(tool: CatalogTool, bound: BoundCall) -> dict[str, bool]:
-    """Return the fact; of several templates that fit, the strictest counts."""
-    found = submitted(tool, bound.arguments)
-    return {"registered": bool(found), "peer": any(one.approval_class == "peer" for one in found)}
+    Supplied by the caller, who knows which form's run submits it.
+    """
+    return Fact(RecordOf({name: Field(Scalar(Kind.BOOL), required=True) for name in Submitted._fields}), None)
 
 
 def _pathway(_tool: CatalogTool) -> Fact:

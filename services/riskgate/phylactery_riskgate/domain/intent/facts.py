@@ -21,6 +21,7 @@ from phylactery_riskgate.domain.intent.model import (
     POINTED,
     UNSHOWN,
     Evidence,
+    FormRun,
     TaskFacts,
 )
 from phylactery_riskgate.domain.intent.origin.literals import number
@@ -84,10 +85,13 @@ class IndexReader:
     """Returns the uses of the asks so far; None if there are none."""
     retracted_by: Callable[[CatalogTool, BoundCall, str], str] | None = None
     """Returns the task whose words retracted a call or the ask it uses; empty if there is none."""
+    form_run: FormRun | None = None
+    """The form that submits the call."""
 
     def __call__(self, tool: CatalogTool, bound: BoundCall) -> TaskFacts:
         """Return the facts of a call."""
         facts = task_facts(self.index, tool, bound, NO_USES if self.uses is None else self.uses(bound))
+        facts = replace(facts, form_run=self.form_run)
         by = "" if self.retracted_by is None else self.retracted_by(tool, bound, facts.ask)
         return facts if not by else replace(without_ask(facts), refused=True, retracted=by)
 

@@ -5,7 +5,7 @@ Verdicts contain these types, so this module does not depend on the types of a d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 NAMED: Final = 0
@@ -34,6 +34,18 @@ class Evidence:
     path: str
     origin: int
     place: str
+
+
+@dataclass(frozen=True, slots=True)
+class FormRun:
+    """The form whose run submits a call: its id, its version, and whether it wants somebody else's approval.
+
+    The agent's runtime says so of exactly these arguments.
+    """
+
+    form: str
+    version: str
+    peer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +79,8 @@ class TaskFacts:
     quota: int = 1
     used: int = 0
     retracted: str = ""
+    form_run: FormRun | None = None
+    """The form that submits the call, whether or not the call has a task; None for any other call."""
 
     @property
     def left(self) -> int | None:
@@ -96,6 +110,7 @@ class TaskFacts:
             "quota": self.quota,
             "used": self.used,
             "retracted": self.retracted,
+            **({} if self.form_run is None else {"form_run": asdict(self.form_run)}),
         }
 
     @staticmethod
@@ -117,6 +132,7 @@ class TaskFacts:
             quota=value.get("quota", 0),
             used=value.get("used", 0),
             retracted=value.get("retracted", ""),
+            form_run=FormRun(**value["form_run"]) if "form_run" in value else None,
         )
 
 

@@ -11,7 +11,7 @@ from phylactery_chassis.util.crypto import sha256
 
 from phylactery_riskgate.domain.bundle.bundle import Bundle
 from phylactery_riskgate.domain.canonical import canonical_bytes
-from phylactery_riskgate.domain.catalog.submissions import submitted
+from phylactery_riskgate.domain.catalog.submissions import Submitted, submitted
 from phylactery_riskgate.domain.facts.facts import ContextBuilder, approved_value, without_values
 from phylactery_riskgate.domain.facts.types import NotRepresentableError
 from phylactery_riskgate.domain.intent.model import UNSHOWN, TaskFacts
@@ -177,9 +177,11 @@ class DecisionEngine:
         prepared = prepared if told.shown else prepared.without_task or prepared
         try:
             usage = read_usage(prepared.tool, bound, reader)
-            context = prepared.context.build(bound, told, {"usage": usage.value, "pathway": subject.pathway})
+            submission = submitted(prepared.tool, bound.arguments, told.form_run)
+            given = {"usage": usage.value, "pathway": subject.pathway, "submission": submission._asdict()}
+            context = prepared.context.build(bound, told, given)
             facts["context"] = without_values(context)
-            ruling = _withheld(prepared.tool, subject, bound) or _over_budget(usage)
+            ruling = _withheld(prepared.tool, subject, submission) or _over_budget(usage)
             if ruling is None:
                 thread = prepared.policies.thread_of(subject.thread)
                 asked = subject._replace(thread=thread, pathway="unspecified")  # the context has the pathway
@@ -303,13 +305,13 @@ class DecisionEngine:
         )
 
 
-def _withheld(tool: CatalogTool, subject: Subject, bound: BoundCall) -> Ruling | None:
+def _withheld(tool: CatalogTool, subject: Subject, submission: Submitted) -> Ruling | None:
     """Return the ruling that a guest may not use a tool, or None.
 
     It comes before the policies, so that no bundle, whatever it permits and however old it is, opens a tool to guests
-    except by the level of the tool itself. What a form of the catalog submits is the form's, which guests may fill in.
+    except by the level of the tool itself. What a form's run submits is the form's, which guests may fill in.
     """
-    if subject.level != GUEST or tool.level == GUEST or submitted(tool, bound.arguments):
+    if subject.level != GUEST or tool.level == GUEST or submission.registered:
         return None
     return Ruling(Decision.BLOCKED, (reason("NOT_FOR_GUESTS"),))
 

@@ -134,7 +134,7 @@ _SOURCES = {
     "nulls": "the arguments that are null",
     "usage": "counted by RiskGate",
     "targets": "the addresses the arguments lead to",
-    "submission": "the templates of forms in the catalog",
+    "submission": "the form's run that submits it, and the templates of forms in the catalog",
     "inspection": "found in the arguments by inspection",
     "pathway": "how the message is served",
     **dict.fromkeys(TASK_FAMILIES, "what RiskGate was shown of the task"),
@@ -241,7 +241,9 @@ def _subject_facts(tracing: _Tracing, bundle: Bundle) -> Iterator[ShownFact]:
 
 
 def _ask_facts(facts: TaskFacts) -> Iterator[ShownFact]:
-    """Return the ask that a call uses and its remaining effects; these are not policy inputs."""
+    """Return the form that submits a call, the ask it uses and its remaining effects; these are not policy inputs."""
+    if facts.form_run is not None:
+        yield _fact("form_run", f"{facts.form_run.form} {facts.form_run.version}", "the agent that serves the form")
     if facts.ask:
         yield _fact("ask", facts.ask, "the user's words")
         yield _fact("ask.used", facts.used, "calls that were redeemed by it")

@@ -111,7 +111,13 @@ type EvaluateRequest struct {
 	// counted for, is returned with a permit as ever; redeem it with the same execution_id. What Redeem refuses is
 	// refused here with its error, and the decision stays recorded. 8 to 128 characters of [A-Za-z0-9_.:-]. Empty redeems
 	// nothing. EvaluateBatch does not take it.
-	ExecutionId   string `protobuf:"bytes,9,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	ExecutionId string `protobuf:"bytes,9,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	// form_run is the form whose run submits this call. Not set for any other call. Only a delegate may set it: the
+	// runtime that serves the form, from its own record of the form's answers, and never from what a model, a tool or a
+	// message says. call.raw_args_hash is then required and is the hash of what the form's run submits. A call counts as
+	// what a form submits only with it (context.submission). With approval_id, and again in Redeem, that of the first
+	// decision is used. Anybody else who sets it gets PERMISSION_DENIED with ROLE_REQUIRED.
+	FormRun       *FormRun `protobuf:"bytes,10,opt,name=form_run,json=formRun,proto3" json:"form_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -209,6 +215,77 @@ func (x *EvaluateRequest) GetExecutionId() string {
 	return ""
 }
 
+func (x *EvaluateRequest) GetFormRun() *FormRun {
+	if x != nil {
+		return x.FormRun
+	}
+	return nil
+}
+
+// FormRun is the run of a form at its review: what was filled in is shown to the person, and submitted by one call.
+type FormRun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// form is the id of the form, 1 to 64 characters of [a-z0-9_-], beginning with a letter. Required.
+	Form string `protobuf:"bytes,1,opt,name=form,proto3" json:"form,omitempty"`
+	// version is the version of its definition, 1 to 64 characters of [A-Za-z0-9_.:-]. Required.
+	Version string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	// peer is true if the form's definition wants somebody else's approval. The catalog may want it, too.
+	Peer          bool `protobuf:"varint,3,opt,name=peer,proto3" json:"peer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FormRun) Reset() {
+	*x = FormRun{}
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FormRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FormRun) ProtoMessage() {}
+
+func (x *FormRun) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FormRun.ProtoReflect.Descriptor instead.
+func (*FormRun) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *FormRun) GetForm() string {
+	if x != nil {
+		return x.Form
+	}
+	return ""
+}
+
+func (x *FormRun) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+func (x *FormRun) GetPeer() bool {
+	if x != nil {
+		return x.Peer
+	}
+	return false
+}
+
 // EvaluateResponse is the decision with its permit or approval.
 type EvaluateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -250,7 +327,7 @@ type EvaluateResponse struct {
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[1]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -262,7 +339,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[1]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -275,7 +352,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{1}
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *EvaluateResponse) GetDecisionId() string {
@@ -387,7 +464,7 @@ type EvaluateBatchRequest struct {
 
 func (x *EvaluateBatchRequest) Reset() {
 	*x = EvaluateBatchRequest{}
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[2]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -399,7 +476,7 @@ func (x *EvaluateBatchRequest) String() string {
 func (*EvaluateBatchRequest) ProtoMessage() {}
 
 func (x *EvaluateBatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[2]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -412,7 +489,7 @@ func (x *EvaluateBatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateBatchRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateBatchRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{2}
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *EvaluateBatchRequest) GetRequests() []*EvaluateRequest {
@@ -433,7 +510,7 @@ type EvaluateBatchResponse struct {
 
 func (x *EvaluateBatchResponse) Reset() {
 	*x = EvaluateBatchResponse{}
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[3]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +522,7 @@ func (x *EvaluateBatchResponse) String() string {
 func (*EvaluateBatchResponse) ProtoMessage() {}
 
 func (x *EvaluateBatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[3]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +535,7 @@ func (x *EvaluateBatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateBatchResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateBatchResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{3}
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *EvaluateBatchResponse) GetResults() []*EvaluateResult {
@@ -484,7 +561,7 @@ type EvaluateResult struct {
 
 func (x *EvaluateResult) Reset() {
 	*x = EvaluateResult{}
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[4]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -496,7 +573,7 @@ func (x *EvaluateResult) String() string {
 func (*EvaluateResult) ProtoMessage() {}
 
 func (x *EvaluateResult) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[4]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -509,7 +586,7 @@ func (x *EvaluateResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResult.ProtoReflect.Descriptor instead.
 func (*EvaluateResult) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{4}
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EvaluateResult) GetResult() isEvaluateResult_Result {
@@ -574,7 +651,7 @@ type RequestError struct {
 
 func (x *RequestError) Reset() {
 	*x = RequestError{}
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[5]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -586,7 +663,7 @@ func (x *RequestError) String() string {
 func (*RequestError) ProtoMessage() {}
 
 func (x *RequestError) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[5]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -599,7 +676,7 @@ func (x *RequestError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestError.ProtoReflect.Descriptor instead.
 func (*RequestError) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{5}
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RequestError) GetCode() int32 {
@@ -650,7 +727,7 @@ type FieldViolation struct {
 
 func (x *FieldViolation) Reset() {
 	*x = FieldViolation{}
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[6]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -662,7 +739,7 @@ func (x *FieldViolation) String() string {
 func (*FieldViolation) ProtoMessage() {}
 
 func (x *FieldViolation) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[6]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -675,7 +752,7 @@ func (x *FieldViolation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldViolation.ProtoReflect.Descriptor instead.
 func (*FieldViolation) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{6}
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FieldViolation) GetField() string {
@@ -716,7 +793,7 @@ type RedeemRequest struct {
 
 func (x *RedeemRequest) Reset() {
 	*x = RedeemRequest{}
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[7]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -728,7 +805,7 @@ func (x *RedeemRequest) String() string {
 func (*RedeemRequest) ProtoMessage() {}
 
 func (x *RedeemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[7]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -741,7 +818,7 @@ func (x *RedeemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedeemRequest.ProtoReflect.Descriptor instead.
 func (*RedeemRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{7}
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RedeemRequest) GetPermit() string {
@@ -803,7 +880,7 @@ type RedeemResponse struct {
 
 func (x *RedeemResponse) Reset() {
 	*x = RedeemResponse{}
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[8]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -815,7 +892,7 @@ func (x *RedeemResponse) String() string {
 func (*RedeemResponse) ProtoMessage() {}
 
 func (x *RedeemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[8]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -828,7 +905,7 @@ func (x *RedeemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RedeemResponse.ProtoReflect.Descriptor instead.
 func (*RedeemResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{8}
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RedeemResponse) GetReceipt() string {
@@ -878,7 +955,7 @@ type ReportOutcomeRequest struct {
 
 func (x *ReportOutcomeRequest) Reset() {
 	*x = ReportOutcomeRequest{}
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[9]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -890,7 +967,7 @@ func (x *ReportOutcomeRequest) String() string {
 func (*ReportOutcomeRequest) ProtoMessage() {}
 
 func (x *ReportOutcomeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[9]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -903,7 +980,7 @@ func (x *ReportOutcomeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportOutcomeRequest.ProtoReflect.Descriptor instead.
 func (*ReportOutcomeRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{9}
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ReportOutcomeRequest) GetExecutionId() string {
@@ -954,7 +1031,7 @@ type ReportOutcomeResponse struct {
 
 func (x *ReportOutcomeResponse) Reset() {
 	*x = ReportOutcomeResponse{}
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[10]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -966,7 +1043,7 @@ func (x *ReportOutcomeResponse) String() string {
 func (*ReportOutcomeResponse) ProtoMessage() {}
 
 func (x *ReportOutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[10]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -979,7 +1056,7 @@ func (x *ReportOutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportOutcomeResponse.ProtoReflect.Descriptor instead.
 func (*ReportOutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{10}
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReportOutcomeResponse) GetAuditIndex() int64 {
@@ -1000,7 +1077,7 @@ var File_phylactery_riskgate_v1_riskgate_proto protoreflect.FileDescriptor
 
 const file_phylactery_riskgate_v1_riskgate_proto_rawDesc = "" +
 	"\n" +
-	"%phylactery/riskgate/v1/riskgate.proto\x12\x16phylactery.riskgate.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#phylactery/riskgate/v1/access.proto\x1a)phylactery/riskgate/v1/error_reason.proto\x1a$phylactery/riskgate/v1/explain.proto\x1a\"phylactery/riskgate/v1/types.proto\"\xe0\x02\n" +
+	"%phylactery/riskgate/v1/riskgate.proto\x12\x16phylactery.riskgate.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#phylactery/riskgate/v1/access.proto\x1a)phylactery/riskgate/v1/error_reason.proto\x1a$phylactery/riskgate/v1/explain.proto\x1a\"phylactery/riskgate/v1/types.proto\"\x9c\x03\n" +
 	"\x0fEvaluateRequest\x124\n" +
 	"\x04call\x18\x01 \x01(\v2 .phylactery.riskgate.v1.ToolCallR\x04call\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x15\n" +
@@ -1011,7 +1088,13 @@ const file_phylactery_riskgate_v1_riskgate_proto_rawDesc = "" +
 	"\apathway\x18\a \x01(\x0e2\x1f.phylactery.riskgate.v1.PathwayR\apathway\x12.\n" +
 	"\x13min_bundle_revision\x18\x06 \x01(\x03R\x11minBundleRevision\x12\x17\n" +
 	"\atask_id\x18\b \x01(\tR\x06taskId\x12!\n" +
-	"\fexecution_id\x18\t \x01(\tR\vexecutionId\"\xae\x05\n" +
+	"\fexecution_id\x18\t \x01(\tR\vexecutionId\x12:\n" +
+	"\bform_run\x18\n" +
+	" \x01(\v2\x1f.phylactery.riskgate.v1.FormRunR\aformRun\"K\n" +
+	"\aFormRun\x12\x12\n" +
+	"\x04form\x18\x01 \x01(\tR\x04form\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
+	"\x04peer\x18\x03 \x01(\bR\x04peer\"\xae\x05\n" +
 	"\x10EvaluateResponse\x12\x1f\n" +
 	"\vdecision_id\x18\x01 \x01(\tR\n" +
 	"decisionId\x12<\n" +
@@ -1108,73 +1191,75 @@ func file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP() []byte {
 }
 
 var file_phylactery_riskgate_v1_riskgate_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_phylactery_riskgate_v1_riskgate_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_phylactery_riskgate_v1_riskgate_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_phylactery_riskgate_v1_riskgate_proto_goTypes = []any{
 	(Outcome)(0),                   // 0: phylactery.riskgate.v1.Outcome
 	(*EvaluateRequest)(nil),        // 1: phylactery.riskgate.v1.EvaluateRequest
-	(*EvaluateResponse)(nil),       // 2: phylactery.riskgate.v1.EvaluateResponse
-	(*EvaluateBatchRequest)(nil),   // 3: phylactery.riskgate.v1.EvaluateBatchRequest
-	(*EvaluateBatchResponse)(nil),  // 4: phylactery.riskgate.v1.EvaluateBatchResponse
-	(*EvaluateResult)(nil),         // 5: phylactery.riskgate.v1.EvaluateResult
-	(*RequestError)(nil),           // 6: phylactery.riskgate.v1.RequestError
-	(*FieldViolation)(nil),         // 7: phylactery.riskgate.v1.FieldViolation
-	(*RedeemRequest)(nil),          // 8: phylactery.riskgate.v1.RedeemRequest
-	(*RedeemResponse)(nil),         // 9: phylactery.riskgate.v1.RedeemResponse
-	(*ReportOutcomeRequest)(nil),   // 10: phylactery.riskgate.v1.ReportOutcomeRequest
-	(*ReportOutcomeResponse)(nil),  // 11: phylactery.riskgate.v1.ReportOutcomeResponse
-	nil,                            // 12: phylactery.riskgate.v1.RequestError.MetadataEntry
-	(*ToolCall)(nil),               // 13: phylactery.riskgate.v1.ToolCall
-	(Pathway)(0),                   // 14: phylactery.riskgate.v1.Pathway
-	(Decision)(0),                  // 15: phylactery.riskgate.v1.Decision
-	(*Reason)(nil),                 // 16: phylactery.riskgate.v1.Reason
-	(*BoundCall)(nil),              // 17: phylactery.riskgate.v1.BoundCall
-	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
-	(*Approval)(nil),               // 19: phylactery.riskgate.v1.Approval
-	(RiskLevel)(0),                 // 20: phylactery.riskgate.v1.RiskLevel
-	(ErrorReason)(0),               // 21: phylactery.riskgate.v1.ErrorReason
-	(*ExplainRequest)(nil),         // 22: phylactery.riskgate.v1.ExplainRequest
-	(*EvaluateAccessRequest)(nil),  // 23: phylactery.riskgate.v1.EvaluateAccessRequest
-	(*ExplainResponse)(nil),        // 24: phylactery.riskgate.v1.ExplainResponse
-	(*EvaluateAccessResponse)(nil), // 25: phylactery.riskgate.v1.EvaluateAccessResponse
+	(*FormRun)(nil),                // 2: phylactery.riskgate.v1.FormRun
+	(*EvaluateResponse)(nil),       // 3: phylactery.riskgate.v1.EvaluateResponse
+	(*EvaluateBatchRequest)(nil),   // 4: phylactery.riskgate.v1.EvaluateBatchRequest
+	(*EvaluateBatchResponse)(nil),  // 5: phylactery.riskgate.v1.EvaluateBatchResponse
+	(*EvaluateResult)(nil),         // 6: phylactery.riskgate.v1.EvaluateResult
+	(*RequestError)(nil),           // 7: phylactery.riskgate.v1.RequestError
+	(*FieldViolation)(nil),         // 8: phylactery.riskgate.v1.FieldViolation
+	(*RedeemRequest)(nil),          // 9: phylactery.riskgate.v1.RedeemRequest
+	(*RedeemResponse)(nil),         // 10: phylactery.riskgate.v1.RedeemResponse
+	(*ReportOutcomeRequest)(nil),   // 11: phylactery.riskgate.v1.ReportOutcomeRequest
+	(*ReportOutcomeResponse)(nil),  // 12: phylactery.riskgate.v1.ReportOutcomeResponse
+	nil,                            // 13: phylactery.riskgate.v1.RequestError.MetadataEntry
+	(*ToolCall)(nil),               // 14: phylactery.riskgate.v1.ToolCall
+	(Pathway)(0),                   // 15: phylactery.riskgate.v1.Pathway
+	(Decision)(0),                  // 16: phylactery.riskgate.v1.Decision
+	(*Reason)(nil),                 // 17: phylactery.riskgate.v1.Reason
+	(*BoundCall)(nil),              // 18: phylactery.riskgate.v1.BoundCall
+	(*timestamppb.Timestamp)(nil),  // 19: google.protobuf.Timestamp
+	(*Approval)(nil),               // 20: phylactery.riskgate.v1.Approval
+	(RiskLevel)(0),                 // 21: phylactery.riskgate.v1.RiskLevel
+	(ErrorReason)(0),               // 22: phylactery.riskgate.v1.ErrorReason
+	(*ExplainRequest)(nil),         // 23: phylactery.riskgate.v1.ExplainRequest
+	(*EvaluateAccessRequest)(nil),  // 24: phylactery.riskgate.v1.EvaluateAccessRequest
+	(*ExplainResponse)(nil),        // 25: phylactery.riskgate.v1.ExplainResponse
+	(*EvaluateAccessResponse)(nil), // 26: phylactery.riskgate.v1.EvaluateAccessResponse
 }
 var file_phylactery_riskgate_v1_riskgate_proto_depIdxs = []int32{
-	13, // 0: phylactery.riskgate.v1.EvaluateRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
-	14, // 1: phylactery.riskgate.v1.EvaluateRequest.pathway:type_name -> phylactery.riskgate.v1.Pathway
-	15, // 2: phylactery.riskgate.v1.EvaluateResponse.decision:type_name -> phylactery.riskgate.v1.Decision
-	16, // 3: phylactery.riskgate.v1.EvaluateResponse.reasons:type_name -> phylactery.riskgate.v1.Reason
-	17, // 4: phylactery.riskgate.v1.EvaluateResponse.bound_call:type_name -> phylactery.riskgate.v1.BoundCall
-	18, // 5: phylactery.riskgate.v1.EvaluateResponse.permit_expire_time:type_name -> google.protobuf.Timestamp
-	19, // 6: phylactery.riskgate.v1.EvaluateResponse.approval:type_name -> phylactery.riskgate.v1.Approval
-	20, // 7: phylactery.riskgate.v1.EvaluateResponse.risk:type_name -> phylactery.riskgate.v1.RiskLevel
-	9,  // 8: phylactery.riskgate.v1.EvaluateResponse.redemption:type_name -> phylactery.riskgate.v1.RedeemResponse
-	1,  // 9: phylactery.riskgate.v1.EvaluateBatchRequest.requests:type_name -> phylactery.riskgate.v1.EvaluateRequest
-	5,  // 10: phylactery.riskgate.v1.EvaluateBatchResponse.results:type_name -> phylactery.riskgate.v1.EvaluateResult
-	2,  // 11: phylactery.riskgate.v1.EvaluateResult.response:type_name -> phylactery.riskgate.v1.EvaluateResponse
-	6,  // 12: phylactery.riskgate.v1.EvaluateResult.error:type_name -> phylactery.riskgate.v1.RequestError
-	21, // 13: phylactery.riskgate.v1.RequestError.reason:type_name -> phylactery.riskgate.v1.ErrorReason
-	12, // 14: phylactery.riskgate.v1.RequestError.metadata:type_name -> phylactery.riskgate.v1.RequestError.MetadataEntry
-	7,  // 15: phylactery.riskgate.v1.RequestError.field_violations:type_name -> phylactery.riskgate.v1.FieldViolation
-	13, // 16: phylactery.riskgate.v1.RedeemRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
-	17, // 17: phylactery.riskgate.v1.RedeemResponse.bound_call:type_name -> phylactery.riskgate.v1.BoundCall
-	18, // 18: phylactery.riskgate.v1.RedeemResponse.redeem_time:type_name -> google.protobuf.Timestamp
-	0,  // 19: phylactery.riskgate.v1.ReportOutcomeRequest.outcome:type_name -> phylactery.riskgate.v1.Outcome
-	1,  // 20: phylactery.riskgate.v1.RiskGateService.Evaluate:input_type -> phylactery.riskgate.v1.EvaluateRequest
-	3,  // 21: phylactery.riskgate.v1.RiskGateService.EvaluateBatch:input_type -> phylactery.riskgate.v1.EvaluateBatchRequest
-	22, // 22: phylactery.riskgate.v1.RiskGateService.Explain:input_type -> phylactery.riskgate.v1.ExplainRequest
-	8,  // 23: phylactery.riskgate.v1.RiskGateService.Redeem:input_type -> phylactery.riskgate.v1.RedeemRequest
-	10, // 24: phylactery.riskgate.v1.RiskGateService.ReportOutcome:input_type -> phylactery.riskgate.v1.ReportOutcomeRequest
-	23, // 25: phylactery.riskgate.v1.RiskGateService.EvaluateAccess:input_type -> phylactery.riskgate.v1.EvaluateAccessRequest
-	2,  // 26: phylactery.riskgate.v1.RiskGateService.Evaluate:output_type -> phylactery.riskgate.v1.EvaluateResponse
-	4,  // 27: phylactery.riskgate.v1.RiskGateService.EvaluateBatch:output_type -> phylactery.riskgate.v1.EvaluateBatchResponse
-	24, // 28: phylactery.riskgate.v1.RiskGateService.Explain:output_type -> phylactery.riskgate.v1.ExplainResponse
-	9,  // 29: phylactery.riskgate.v1.RiskGateService.Redeem:output_type -> phylactery.riskgate.v1.RedeemResponse
-	11, // 30: phylactery.riskgate.v1.RiskGateService.ReportOutcome:output_type -> phylactery.riskgate.v1.ReportOutcomeResponse
-	25, // 31: phylactery.riskgate.v1.RiskGateService.EvaluateAccess:output_type -> phylactery.riskgate.v1.EvaluateAccessResponse
-	26, // [26:32] is the sub-list for method output_type
-	20, // [20:26] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	14, // 0: phylactery.riskgate.v1.EvaluateRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
+	15, // 1: phylactery.riskgate.v1.EvaluateRequest.pathway:type_name -> phylactery.riskgate.v1.Pathway
+	2,  // 2: phylactery.riskgate.v1.EvaluateRequest.form_run:type_name -> phylactery.riskgate.v1.FormRun
+	16, // 3: phylactery.riskgate.v1.EvaluateResponse.decision:type_name -> phylactery.riskgate.v1.Decision
+	17, // 4: phylactery.riskgate.v1.EvaluateResponse.reasons:type_name -> phylactery.riskgate.v1.Reason
+	18, // 5: phylactery.riskgate.v1.EvaluateResponse.bound_call:type_name -> phylactery.riskgate.v1.BoundCall
+	19, // 6: phylactery.riskgate.v1.EvaluateResponse.permit_expire_time:type_name -> google.protobuf.Timestamp
+	20, // 7: phylactery.riskgate.v1.EvaluateResponse.approval:type_name -> phylactery.riskgate.v1.Approval
+	21, // 8: phylactery.riskgate.v1.EvaluateResponse.risk:type_name -> phylactery.riskgate.v1.RiskLevel
+	10, // 9: phylactery.riskgate.v1.EvaluateResponse.redemption:type_name -> phylactery.riskgate.v1.RedeemResponse
+	1,  // 10: phylactery.riskgate.v1.EvaluateBatchRequest.requests:type_name -> phylactery.riskgate.v1.EvaluateRequest
+	6,  // 11: phylactery.riskgate.v1.EvaluateBatchResponse.results:type_name -> phylactery.riskgate.v1.EvaluateResult
+	3,  // 12: phylactery.riskgate.v1.EvaluateResult.response:type_name -> phylactery.riskgate.v1.EvaluateResponse
+	7,  // 13: phylactery.riskgate.v1.EvaluateResult.error:type_name -> phylactery.riskgate.v1.RequestError
+	22, // 14: phylactery.riskgate.v1.RequestError.reason:type_name -> phylactery.riskgate.v1.ErrorReason
+	13, // 15: phylactery.riskgate.v1.RequestError.metadata:type_name -> phylactery.riskgate.v1.RequestError.MetadataEntry
+	8,  // 16: phylactery.riskgate.v1.RequestError.field_violations:type_name -> phylactery.riskgate.v1.FieldViolation
+	14, // 17: phylactery.riskgate.v1.RedeemRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
+	18, // 18: phylactery.riskgate.v1.RedeemResponse.bound_call:type_name -> phylactery.riskgate.v1.BoundCall
+	19, // 19: phylactery.riskgate.v1.RedeemResponse.redeem_time:type_name -> google.protobuf.Timestamp
+	0,  // 20: phylactery.riskgate.v1.ReportOutcomeRequest.outcome:type_name -> phylactery.riskgate.v1.Outcome
+	1,  // 21: phylactery.riskgate.v1.RiskGateService.Evaluate:input_type -> phylactery.riskgate.v1.EvaluateRequest
+	4,  // 22: phylactery.riskgate.v1.RiskGateService.EvaluateBatch:input_type -> phylactery.riskgate.v1.EvaluateBatchRequest
+	23, // 23: phylactery.riskgate.v1.RiskGateService.Explain:input_type -> phylactery.riskgate.v1.ExplainRequest
+	9,  // 24: phylactery.riskgate.v1.RiskGateService.Redeem:input_type -> phylactery.riskgate.v1.RedeemRequest
+	11, // 25: phylactery.riskgate.v1.RiskGateService.ReportOutcome:input_type -> phylactery.riskgate.v1.ReportOutcomeRequest
+	24, // 26: phylactery.riskgate.v1.RiskGateService.EvaluateAccess:input_type -> phylactery.riskgate.v1.EvaluateAccessRequest
+	3,  // 27: phylactery.riskgate.v1.RiskGateService.Evaluate:output_type -> phylactery.riskgate.v1.EvaluateResponse
+	5,  // 28: phylactery.riskgate.v1.RiskGateService.EvaluateBatch:output_type -> phylactery.riskgate.v1.EvaluateBatchResponse
+	25, // 29: phylactery.riskgate.v1.RiskGateService.Explain:output_type -> phylactery.riskgate.v1.ExplainResponse
+	10, // 30: phylactery.riskgate.v1.RiskGateService.Redeem:output_type -> phylactery.riskgate.v1.RedeemResponse
+	12, // 31: phylactery.riskgate.v1.RiskGateService.ReportOutcome:output_type -> phylactery.riskgate.v1.ReportOutcomeResponse
+	26, // 32: phylactery.riskgate.v1.RiskGateService.EvaluateAccess:output_type -> phylactery.riskgate.v1.EvaluateAccessResponse
+	27, // [27:33] is the sub-list for method output_type
+	21, // [21:27] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_riskgate_v1_riskgate_proto_init() }
@@ -1186,7 +1271,7 @@ func file_phylactery_riskgate_v1_riskgate_proto_init() {
 	file_phylactery_riskgate_v1_error_reason_proto_init()
 	file_phylactery_riskgate_v1_explain_proto_init()
 	file_phylactery_riskgate_v1_types_proto_init()
-	file_phylactery_riskgate_v1_riskgate_proto_msgTypes[4].OneofWrappers = []any{
+	file_phylactery_riskgate_v1_riskgate_proto_msgTypes[5].OneofWrappers = []any{
 		(*EvaluateResult_Response)(nil),
 		(*EvaluateResult_Error)(nil),
 	}
@@ -1196,7 +1281,7 @@ func file_phylactery_riskgate_v1_riskgate_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_phylactery_riskgate_v1_riskgate_proto_rawDesc), len(file_phylactery_riskgate_v1_riskgate_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

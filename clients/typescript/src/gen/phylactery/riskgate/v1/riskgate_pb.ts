@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file phylactery/riskgate/v1/riskgate.proto.
  */
 export const file_phylactery_riskgate_v1_riskgate: GenFile = /*@__PURE__*/
-  fileDesc("CiVwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL3Jpc2tnYXRlLnByb3RvEhZwaHlsYWN0ZXJ5LnJpc2tnYXRlLnYxIoICCg9FdmFsdWF0ZVJlcXVlc3QSLgoEY2FsbBgBIAEoCzIgLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuVG9vbENhbGwSEQoJdGhyZWFkX2lkGAIgASgJEg4KBnJ1bl9pZBgDIAEoCRIRCglwbGFuX3N0ZXAYBCABKAkSEwoLYXBwcm92YWxfaWQYBSABKAkSMAoHcGF0aHdheRgHIAEoDjIfLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUGF0aHdheRIbChNtaW5fYnVuZGxlX3JldmlzaW9uGAYgASgDEg8KB3Rhc2tfaWQYCCABKAkSFAoMZXhlY3V0aW9uX2lkGAkgASgJIpMEChBFdmFsdWF0ZVJlc3BvbnNlEhMKC2RlY2lzaW9uX2lkGAEgASgJEjIKCGRlY2lzaW9uGAIgASgOMiAucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5EZWNpc2lvbhIvCgdyZWFzb25zGAMgAygLMh4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZWFzb24SNQoKYm91bmRfY2FsbBgEIAEoCzIhLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQm91bmRDYWxsEg4KBnBlcm1pdBgFIAEoCRI2ChJwZXJtaXRfZXhwaXJlX3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKCGFwcHJvdmFsGAcgASgLMiAucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5BcHByb3ZhbBISCgpwb2xpY3lfaWRzGAggAygJEhcKD2J1bmRsZV9yZXZpc2lvbhgJIAEoAxIvCgRyaXNrGAogASgOMiEucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SaXNrTGV2ZWwSEwoLYXVkaXRfaW5kZXgYCyABKAMSEAoIcmVwbGF5ZWQYDCABKAgSEQoJYXVkaXRfbG9nGA0gASgJEjoKCnJlZGVtcHRpb24YDiABKAsyJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlZGVlbVJlc3BvbnNlIlEKFEV2YWx1YXRlQmF0Y2hSZXF1ZXN0EjkKCHJlcXVlc3RzGAEgAygLMicucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FdmFsdWF0ZVJlcXVlc3QiUAoVRXZhbHVhdGVCYXRjaFJlc3BvbnNlEjcKB3Jlc3VsdHMYASADKAsyJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV2YWx1YXRlUmVzdWx0Io8BCg5FdmFsdWF0ZVJlc3VsdBI8CghyZXNwb25zZRgBIAEoCzIoLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXZhbHVhdGVSZXNwb25zZUgAEjUKBWVycm9yGAIgASgLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZXF1ZXN0RXJyb3JIAEIICgZyZXN1bHQimwIKDFJlcXVlc3RFcnJvchIMCgRjb2RlGAEgASgFEjMKBnJlYXNvbhgCIAEoDjIjLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXJyb3JSZWFzb24SDwoHbWVzc2FnZRgDIAEoCRJECghtZXRhZGF0YRgEIAMoCzIyLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmVxdWVzdEVycm9yLk1ldGFkYXRhRW50cnkSQAoQZmllbGRfdmlvbGF0aW9ucxgFIAMoCzImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRmllbGRWaW9sYXRpb24aLwoNTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjQKDkZpZWxkVmlvbGF0aW9uEg0KBWZpZWxkGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJIqUBCg1SZWRlZW1SZXF1ZXN0Eg4KBnBlcm1pdBgBIAEoCRIuCgRjYWxsGAIgASgLMiAucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Ub29sQ2FsbBIUCgxleGVjdXRpb25faWQYAyABKAkSEQoJdGhyZWFkX2lkGAQgASgJEg4KBnJ1bl9pZBgFIAEoCRIbChNtaW5fYnVuZGxlX3JldmlzaW9uGAYgASgDIqIBCg5SZWRlZW1SZXNwb25zZRIPCgdyZWNlaXB0GAEgASgJEjUKCmJvdW5kX2NhbGwYAiABKAsyIS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkJvdW5kQ2FsbBIvCgtyZWRlZW1fdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoPcmVwZWF0ZWRfcmVkZWVtGAQgASgIIpwBChRSZXBvcnRPdXRjb21lUmVxdWVzdBIUCgxleGVjdXRpb25faWQYASABKAkSMAoHb3V0Y29tZRgCIAEoDjIfLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuT3V0Y29tZRITCgtyZXN1bHRfaGFzaBgDIAEoCRITCgtyZXN1bHRfc2l6ZRgEIAEoAxISCgplcnJvcl9jb2RlGAUgASgJIj8KFVJlcG9ydE91dGNvbWVSZXNwb25zZRITCgthdWRpdF9pbmRleBgBIAEoAxIRCglhdWRpdF9sb2cYAiABKAkqYwoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASFQoRT1VUQ09NRV9TVUNDRUVERUQQARISCg5PVVRDT01FX0ZBSUxFRBACEhQKEE9VVENPTUVfSU5fRE9VQlQQAzLyBAoPUmlza0dhdGVTZXJ2aWNlEl0KCEV2YWx1YXRlEicucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FdmFsdWF0ZVJlcXVlc3QaKC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV2YWx1YXRlUmVzcG9uc2USbAoNRXZhbHVhdGVCYXRjaBIsLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXZhbHVhdGVCYXRjaFJlcXVlc3QaLS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV2YWx1YXRlQmF0Y2hSZXNwb25zZRJaCgdFeHBsYWluEiYucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FeHBsYWluUmVxdWVzdBonLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXhwbGFpblJlc3BvbnNlElcKBlJlZGVlbRIlLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmVkZWVtUmVxdWVzdBomLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmVkZWVtUmVzcG9uc2USbAoNUmVwb3J0T3V0Y29tZRIsLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmVwb3J0T3V0Y29tZVJlcXVlc3QaLS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlcG9ydE91dGNvbWVSZXNwb25zZRJvCg5FdmFsdWF0ZUFjY2VzcxItLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXZhbHVhdGVBY2Nlc3NSZXF1ZXN0Gi4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FdmFsdWF0ZUFjY2Vzc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_phylactery_riskgate_v1_access, file_phylactery_riskgate_v1_error_reason, file_phylactery_riskgate_v1_explain, file_phylactery_riskgate_v1_types]);
+  fileDesc("CiVwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL3Jpc2tnYXRlLnByb3RvEhZwaHlsYWN0ZXJ5LnJpc2tnYXRlLnYxIrUCCg9FdmFsdWF0ZVJlcXVlc3QSLgoEY2FsbBgBIAEoCzIgLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuVG9vbENhbGwSEQoJdGhyZWFkX2lkGAIgASgJEg4KBnJ1bl9pZBgDIAEoCRIRCglwbGFuX3N0ZXAYBCABKAkSEwoLYXBwcm92YWxfaWQYBSABKAkSMAoHcGF0aHdheRgHIAEoDjIfLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUGF0aHdheRIbChNtaW5fYnVuZGxlX3JldmlzaW9uGAYgASgDEg8KB3Rhc2tfaWQYCCABKAkSFAoMZXhlY3V0aW9uX2lkGAkgASgJEjEKCGZvcm1fcnVuGAogASgLMh8ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Gb3JtUnVuIjYKB0Zvcm1SdW4SDAoEZm9ybRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEgwKBHBlZXIYAyABKAgikwQKEEV2YWx1YXRlUmVzcG9uc2USEwoLZGVjaXNpb25faWQYASABKAkSMgoIZGVjaXNpb24YAiABKA4yIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkRlY2lzaW9uEi8KB3JlYXNvbnMYAyADKAsyHi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlYXNvbhI1Cgpib3VuZF9jYWxsGAQgASgLMiEucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Cb3VuZENhbGwSDgoGcGVybWl0GAUgASgJEjYKEnBlcm1pdF9leHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoIYXBwcm92YWwYByABKAsyIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkFwcHJvdmFsEhIKCnBvbGljeV9pZHMYCCADKAkSFwoPYnVuZGxlX3JldmlzaW9uGAkgASgDEi8KBHJpc2sYCiABKA4yIS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJpc2tMZXZlbBITCgthdWRpdF9pbmRleBgLIAEoAxIQCghyZXBsYXllZBgMIAEoCBIRCglhdWRpdF9sb2cYDSABKAkSOgoKcmVkZW1wdGlvbhgOIAEoCzImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmVkZWVtUmVzcG9uc2UiUQoURXZhbHVhdGVCYXRjaFJlcXVlc3QSOQoIcmVxdWVzdHMYASADKAsyJy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV2YWx1YXRlUmVxdWVzdCJQChVFdmFsdWF0ZUJhdGNoUmVzcG9uc2USNwoHcmVzdWx0cxgBIAMoCzImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXZhbHVhdGVSZXN1bHQijwEKDkV2YWx1YXRlUmVzdWx0EjwKCHJlc3BvbnNlGAEgASgLMigucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FdmFsdWF0ZVJlc3BvbnNlSAASNQoFZXJyb3IYAiABKAsyJC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlcXVlc3RFcnJvckgAQggKBnJlc3VsdCKbAgoMUmVxdWVzdEVycm9yEgwKBGNvZGUYASABKAUSMwoGcmVhc29uGAIgASgOMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FcnJvclJlYXNvbhIPCgdtZXNzYWdlGAMgASgJEkQKCG1ldGFkYXRhGAQgAygLMjIucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZXF1ZXN0RXJyb3IuTWV0YWRhdGFFbnRyeRJAChBmaWVsZF92aW9sYXRpb25zGAUgAygLMiYucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GaWVsZFZpb2xhdGlvbhovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiNAoORmllbGRWaW9sYXRpb24SDQoFZmllbGQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkipQEKDVJlZGVlbVJlcXVlc3QSDgoGcGVybWl0GAEgASgJEi4KBGNhbGwYAiABKAsyIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlRvb2xDYWxsEhQKDGV4ZWN1dGlvbl9pZBgDIAEoCRIRCgl0aHJlYWRfaWQYBCABKAkSDgoGcnVuX2lkGAUgASgJEhsKE21pbl9idW5kbGVfcmV2aXNpb24YBiABKAMiogEKDlJlZGVlbVJlc3BvbnNlEg8KB3JlY2VpcHQYASABKAkSNQoKYm91bmRfY2FsbBgCIAEoCzIhLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQm91bmRDYWxsEi8KC3JlZGVlbV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg9yZXBlYXRlZF9yZWRlZW0YBCABKAginAEKFFJlcG9ydE91dGNvbWVSZXF1ZXN0EhQKDGV4ZWN1dGlvbl9pZBgBIAEoCRIwCgdvdXRjb21lGAIgASgOMh8ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5PdXRjb21lEhMKC3Jlc3VsdF9oYXNoGAMgASgJEhMKC3Jlc3VsdF9zaXplGAQgASgDEhIKCmVycm9yX2NvZGUYBSABKAkiPwoVUmVwb3J0T3V0Y29tZVJlc3BvbnNlEhMKC2F1ZGl0X2luZGV4GAEgASgDEhEKCWF1ZGl0X2xvZxgCIAEoCSpjCgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABIVChFPVVRDT01FX1NVQ0NFRURFRBABEhIKDk9VVENPTUVfRkFJTEVEEAISFAoQT1VUQ09NRV9JTl9ET1VCVBADMvIECg9SaXNrR2F0ZVNlcnZpY2USXQoIRXZhbHVhdGUSJy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV2YWx1YXRlUmVxdWVzdBooLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXZhbHVhdGVSZXNwb25zZRJsCg1FdmFsdWF0ZUJhdGNoEiwucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FdmFsdWF0ZUJhdGNoUmVxdWVzdBotLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXZhbHVhdGVCYXRjaFJlc3BvbnNlEloKB0V4cGxhaW4SJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV4cGxhaW5SZXF1ZXN0GicucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FeHBsYWluUmVzcG9uc2USVwoGUmVkZWVtEiUucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZWRlZW1SZXF1ZXN0GiYucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZWRlZW1SZXNwb25zZRJsCg1SZXBvcnRPdXRjb21lEiwucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZXBvcnRPdXRjb21lUmVxdWVzdBotLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmVwb3J0T3V0Y29tZVJlc3BvbnNlEm8KDkV2YWx1YXRlQWNjZXNzEi0ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FdmFsdWF0ZUFjY2Vzc1JlcXVlc3QaLi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV2YWx1YXRlQWNjZXNzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_phylactery_riskgate_v1_access, file_phylactery_riskgate_v1_error_reason, file_phylactery_riskgate_v1_explain, file_phylactery_riskgate_v1_types]);
 
 /**
  * EvaluateRequest is one proposed call with its context.
@@ -102,6 +102,17 @@ export type EvaluateRequest = Message<"phylactery.riskgate.v1.EvaluateRequest"> 
    * @generated from field: string execution_id = 9;
    */
   executionId: string;
+
+  /**
+   * form_run is the form whose run submits this call. Not set for any other call. Only a delegate may set it: the
+   * runtime that serves the form, from its own record of the form's answers, and never from what a model, a tool or a
+   * message says. call.raw_args_hash is then required and is the hash of what the form's run submits. A call counts as
+   * what a form submits only with it (context.submission). With approval_id, and again in Redeem, that of the first
+   * decision is used. Anybody else who sets it gets PERMISSION_DENIED with ROLE_REQUIRED.
+   *
+   * @generated from field: phylactery.riskgate.v1.FormRun form_run = 10;
+   */
+  formRun?: FormRun | undefined;
 };
 
 /**
@@ -110,6 +121,41 @@ export type EvaluateRequest = Message<"phylactery.riskgate.v1.EvaluateRequest"> 
  */
 export const EvaluateRequestSchema: GenMessage<EvaluateRequest> = /*@__PURE__*/
   messageDesc(file_phylactery_riskgate_v1_riskgate, 0);
+
+/**
+ * FormRun is the run of a form at its review: what was filled in is shown to the person, and submitted by one call.
+ *
+ * @generated from message phylactery.riskgate.v1.FormRun
+ */
+export type FormRun = Message<"phylactery.riskgate.v1.FormRun"> & {
+  /**
+   * form is the id of the form, 1 to 64 characters of [a-z0-9_-], beginning with a letter. Required.
+   *
+   * @generated from field: string form = 1;
+   */
+  form: string;
+
+  /**
+   * version is the version of its definition, 1 to 64 characters of [A-Za-z0-9_.:-]. Required.
+   *
+   * @generated from field: string version = 2;
+   */
+  version: string;
+
+  /**
+   * peer is true if the form's definition wants somebody else's approval. The catalog may want it, too.
+   *
+   * @generated from field: bool peer = 3;
+   */
+  peer: boolean;
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.FormRun.
+ * Use `create(FormRunSchema)` to create a new message.
+ */
+export const FormRunSchema: GenMessage<FormRun> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 1);
 
 /**
  * EvaluateResponse is the decision with its permit or approval.
@@ -225,7 +271,7 @@ export type EvaluateResponse = Message<"phylactery.riskgate.v1.EvaluateResponse"
  * Use `create(EvaluateResponseSchema)` to create a new message.
  */
 export const EvaluateResponseSchema: GenMessage<EvaluateResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_riskgate, 1);
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 2);
 
 /**
  * EvaluateBatchRequest is several proposed calls of one caller.
@@ -246,7 +292,7 @@ export type EvaluateBatchRequest = Message<"phylactery.riskgate.v1.EvaluateBatch
  * Use `create(EvaluateBatchRequestSchema)` to create a new message.
  */
 export const EvaluateBatchRequestSchema: GenMessage<EvaluateBatchRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_riskgate, 2);
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 3);
 
 /**
  * EvaluateBatchResponse contains the result of each request.
@@ -267,7 +313,7 @@ export type EvaluateBatchResponse = Message<"phylactery.riskgate.v1.EvaluateBatc
  * Use `create(EvaluateBatchResponseSchema)` to create a new message.
  */
 export const EvaluateBatchResponseSchema: GenMessage<EvaluateBatchResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_riskgate, 3);
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 4);
 
 /**
  * EvaluateResult is the result of one request of a batch.
@@ -304,7 +350,7 @@ export type EvaluateResult = Message<"phylactery.riskgate.v1.EvaluateResult"> & 
  * Use `create(EvaluateResultSchema)` to create a new message.
  */
 export const EvaluateResultSchema: GenMessage<EvaluateResult> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_riskgate, 4);
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 5);
 
 /**
  * RequestError is an error of Evaluate, for one request of a batch.
@@ -353,7 +399,7 @@ export type RequestError = Message<"phylactery.riskgate.v1.RequestError"> & {
  * Use `create(RequestErrorSchema)` to create a new message.
  */
 export const RequestErrorSchema: GenMessage<RequestError> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_riskgate, 5);
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 6);
 
 /**
  * FieldViolation is one invalid field of a request.
@@ -381,7 +427,7 @@ export type FieldViolation = Message<"phylactery.riskgate.v1.FieldViolation"> & 
  * Use `create(FieldViolationSchema)` to create a new message.
  */
 export const FieldViolationSchema: GenMessage<FieldViolation> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_riskgate, 6);
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 7);
 
 /**
  * RedeemRequest is a permit with its call and execution.
@@ -440,7 +486,7 @@ export type RedeemRequest = Message<"phylactery.riskgate.v1.RedeemRequest"> & {
  * Use `create(RedeemRequestSchema)` to create a new message.
  */
 export const RedeemRequestSchema: GenMessage<RedeemRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_riskgate, 7);
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 8);
 
 /**
  * RedeemResponse is the authorization for an executor.
@@ -482,7 +528,7 @@ export type RedeemResponse = Message<"phylactery.riskgate.v1.RedeemResponse"> & 
  * Use `create(RedeemResponseSchema)` to create a new message.
  */
 export const RedeemResponseSchema: GenMessage<RedeemResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_riskgate, 8);
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 9);
 
 /**
  * ReportOutcomeRequest reports the outcome of one execution.
@@ -531,7 +577,7 @@ export type ReportOutcomeRequest = Message<"phylactery.riskgate.v1.ReportOutcome
  * Use `create(ReportOutcomeRequestSchema)` to create a new message.
  */
 export const ReportOutcomeRequestSchema: GenMessage<ReportOutcomeRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_riskgate, 9);
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 10);
 
 /**
  * ReportOutcomeResponse is the audit log position of the report.
@@ -559,7 +605,7 @@ export type ReportOutcomeResponse = Message<"phylactery.riskgate.v1.ReportOutcom
  * Use `create(ReportOutcomeResponseSchema)` to create a new message.
  */
 export const ReportOutcomeResponseSchema: GenMessage<ReportOutcomeResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_riskgate, 10);
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 11);
 
 /**
  * Outcome is the outcome of an execution.
