@@ -198,7 +198,8 @@ def _shape(one: dict[str, Any]) -> str:
     if "enum" in one:
         return "a type, see below" if "email" in one["enum"] else " or ".join(f"`{word}`" for word in one["enum"])
     bounds = [f"{sign} {one[name]}" for name, sign in (("minimum", "≥"), ("maximum", "≤")) if name in one]
-    return " ".join([str(one["type"]), *bounds])
+    kinds = one["type"] if isinstance(one["type"], list) else [one["type"]]
+    return " ".join([" or ".join(kinds), *bounds])
 
 
 def _default_of(value: Any) -> str:

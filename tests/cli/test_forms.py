@@ -69,7 +69,8 @@ def test_a_form_is_filled_in_from_the_terminal_and_nothing_is_sent(folder, tmp_p
     done = forms("simulate", folder, "desk", typed="ana@example.org\nquestion\nyes\nmore\n")
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[0] == "What is your e-mail?"
-    assert 'then call write_file with {"path": "desk-ana@example.org.txt"' in done.output
+    assert 'then call submit_form with {"form": "desk", "version": "' in done.output
+    assert '"values": {"email": "ana@example.org", "kind": "question"}' in done.output
     assert [file.name for file in tmp_path.glob("desk-*")] == []
     spanish = forms("simulate", folder, "desk", "--steps", language="es", typed="ana@example.org\n")
     assert "¿De qué tipo es?" in spanish.output
@@ -92,9 +93,27 @@ def test_a_sensitive_answer_is_not_among_the_values_that_a_simulation_prints(tmp
 
 
 def test_what_riskgate_has_to_know_is_exported(folder):
+    assert yaml.safe_load(forms("export", folder).stdout)["submissions"] == [], "RiskGate knows submit_form"
+    file = folder / "desk.yaml"
+    mail = 'submit: {tool: send_email, args: {to: desk@example.org, body: "{email}: {kind}"}}'
+    file.write_text(file.read_text().replace("submit: true", mail))
     [one] = yaml.safe_load(forms("export", folder).stdout)["submissions"]
-    assert (one["form"], one["tool"], one["class"]) == ("desk", "write_file", "self")
-    assert one["args"]["path"] == "desk-{email}.txt"
+    assert (one["form"], one["tool"], one["class"]) == ("desk", "send_email", "self")
+    assert one["args"]["body"] == "{email}: {kind}"
+
+
+def test_what_is_read_instead_of_a_file_is_said(folder):
+    assert "submit_form" not in forms("check", folder).output
+    file = folder / "desk.yaml"
+    file.write_text(
+        file.read_text().replace("submit: true", 'submit: {tool: write_file, args: {path: a, content: "{kind}"}}')
+    )
+    told = forms("check", folder)
+    assert told.exit_code == 0
+    assert "Form desk: write_file is read as submit_form." in told.output
+    assert "phylactery forms submissions --everyone" in told.output
+    assert "se lee como submit_form" in forms("check", folder, language="es").output
+    assert json.loads(forms("check", folder, "--json").stdout)["read_as_submit_form"] == {"desk": "write_file"}
 
 
 def test_the_agents_forms_are_listed_and_shown_in_the_persons_language(tmp_path):
@@ -113,5 +132,6 @@ def test_the_agents_forms_are_listed_and_shown_in_the_persons_language(tmp_path)
         assert "¿Qué ha pasado?" in ask("show", "complaint", language="es").output
         assert json.loads(ask("show", "complaint", "--json").stdout)["id"] == "complaint"
         assert ask("submissions").output == "You have submitted no form.\n"
+        assert ask("submissions", "--everyone").output == "Nothing was submitted.\n"
         unknown = ask("show", "desk")
         assert (unknown.exit_code, "FORM_NOT_FOUND" in unknown.stderr) == (1, True)

@@ -32,8 +32,8 @@ fields:
     ask: {es: "¿Por qué?", en: "Why?"}
     depends_on: {kind: long}
 submit:
-  tool: write_file
-  args: {path: "visits/{kind}.txt", content: "{reason}"}
+  tool: send_email
+  args: {to: "desk@example.org", body: "{reason}"}
 """
 
 
@@ -52,7 +52,54 @@ def test_a_form_is_read_with_its_fields_conditions_and_submission() -> None:
     assert [one.id for one in form.fields] == ["kind", "reason"]
     assert form.by_id["reason"].depends_on == {"kind": ("long",)}
     assert form.submit is not None
-    assert (form.submit.tool, form.submit.approval_class) == ("write_file", "self")
+    assert (form.submit.tool, form.submit.approval_class) == ("send_email", "self")
+    values = {"kind": "long", "reason": "too long"}
+    assert form.submitted_args(values) == {"to": "desk@example.org", "body": "too long"}
+
+
+IBAN = """\
+  - id: iban
+    type: text
+    label: {es: cuenta, en: account}
+    ask: {es: "¿Cuenta?", en: "Account?"}
+    sensitive: true
+"""
+STORED = GOOD.split("submit:", maxsplit=1)[0].replace("  - id: reason\n", IBAN + "  - id: reason\n")
+
+
+@pytest.mark.parametrize(
+    ("submit", "fields"),
+    [
+        ("submit: true", ("kind", "reason")),
+        ("submit: {}", ("kind", "reason")),
+        ("submit: {class: peer}", ("kind", "reason")),
+        ("submit: {tool: submit_form}", ("kind", "reason")),
+        ("submit: {fields: [reason, iban]}", ("iban", "reason")),
+        ('submit: {tool: write_file, args: {path: "a-{kind}.txt", content: "{iban}", append: true}}', ("kind", "iban")),
+        ("submit: {tool: write_file, args: {path: a.txt, content: done}}", ("kind", "reason")),
+    ],
+)
+def test_a_form_is_stored_with_the_fields_it_names_or_all_that_are_not_sensitive(
+    submit: str, fields: tuple[str, ...]
+) -> None:
+    form = parsed(STORED + submit)
+    assert form.submit is not None
+    assert (form.submit.tool, form.submit.fields) == ("submit_form", fields)
+    assert form.read_as_stored == ("write_file" if "write_file" in submit else "")
+    values = {"kind": "long", "iban": "GB29", "reason": "too long", "other": "x"}
+    kept = {name: values[name] for name in form.by_id if name in fields}
+    assert form.submitted_args(values) == {"form": "visit", "version": form.hash, "values": kept}
+
+
+@pytest.mark.parametrize("submit", ["", "submit: false"])
+def test_a_form_that_submits_nothing_has_no_call(submit: str) -> None:
+    form = parsed(STORED + submit)
+    assert form.submit is None
+    assert form.submitted_args({"kind": "long"}) == {}
+
+
+def test_a_stored_field_that_does_not_exist_is_told() -> None:
+    assert "there is no field 'motive'" in refused(STORED + "submit: {fields: [kind, motive]}")
 
 
 def test_the_hash_of_the_file_is_its_version_and_changes_with_every_character() -> None:
@@ -78,7 +125,11 @@ def test_the_published_schema_is_itself_valid() -> None:
         (("id: reason", "id: kind"), 12, "defined twice"),
         (("version: 1", "version: one"), 2, "version"),
         (("version: 1\n", ""), 1, "has no version"),
-        (("tool: write_file", "tool: write file"), 18, "submit.tool"),
+        (("tool: send_email", "tool: send email"), 18, "submit.tool"),
+        (("tool: send_email", "tool: submit_form"), 19, "has no args"),
+        (("  args: {to", "  fields: [kind]\n  args: {to"), 19, "are those that submit_form stores"),
+        (('  args: {to: "desk@example.org", body: "{reason}"}\n', ""), 18, "needs args"),
+        (("  tool: send_email\n", "  fields: [kind, motive]\n"), 19, "has no args"),
         (("type: text\n", "type: text\n    colour: red\n"), 12, "unknown entries: colour"),
         (("type: text\n", "type: text\n    type: date\n"), 14, "'type' is in line 13 already"),
         (("type: text\n", "type: text\n    options: {least: 3}\n"), 14, "has no option 'least'"),

@@ -92,7 +92,7 @@ class SimulatedTurn:
 
 @dataclass(frozen=True, slots=True)
 class FormSubmission:
-    """A session that reached a submission."""
+    """A session that reached a submission or, of everyone, a stored submission with the person who submitted it."""
 
     session_id: str
     thread_id: str
@@ -103,6 +103,9 @@ class FormSubmission:
     tool_call_id: str
     start_time: datetime | None
     update_time: datetime | None
+    submission_id: str
+    user_id: str
+    values: tuple[FormValue, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +165,16 @@ class FormClient(ServiceClient):
         return decode(FormState, (await self._call(self._forms.GetFormState, request, timeout)).state)
 
     async def submissions(
-        self, *, form: str = "", page_size: int = 0, page_token: str = "", timeout: float | None = None
+        self,
+        *,
+        form: str = "",
+        everyone: bool = False,
+        page_size: int = 0,
+        page_token: str = "",
+        timeout: float | None = None,
     ) -> FormSubmissionPage:
-        """Return a page of the caller's submissions."""
-        request = form_pb2.ListSubmissionsRequest(form=form, page_size=page_size, page_token=page_token)
+        """Return a page of the caller's submissions, or of all people's of the tenant for a handler or operator."""
+        request = form_pb2.ListSubmissionsRequest(
+            form=form, page_size=page_size, page_token=page_token, everyone=everyone
+        )
         return decode(FormSubmissionPage, await self._call(self._forms.ListSubmissions, request, timeout))

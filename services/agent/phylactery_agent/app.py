@@ -76,6 +76,7 @@ from phylactery_agent.runtime.effects.sent_files import SentFileStore
 from phylactery_agent.runtime.forms.catalog import FormCatalog, FormIntake
 from phylactery_agent.runtime.forms.serving import FormServing
 from phylactery_agent.runtime.forms.sessions import FormSessions
+from phylactery_agent.runtime.forms.submissions import FormSubmissions
 from phylactery_agent.runtime.guests.lifts import Lifts
 from phylactery_agent.runtime.guests.shares import Limits, Shares
 from phylactery_agent.runtime.handoff.expiry import HandoffExpiry
@@ -196,6 +197,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
     firing = ReminderScheduler(database, clock, news, delivery, poll_seconds=settings.reminder_poll_seconds)
     sanitizing = Sanitizing(services, sealer)
     forms, sessions = FormCatalog.from_folder(settings.forms_dir), FormSessions(database, clock, sealer, shares)
+    submissions = FormSubmissions(database, clock, sealer, forms)
     form_serving = FormServing(
         forms,
         sessions,
@@ -225,6 +227,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
             sealed=Checkpoints(database, keep_writes=False, cover=sealer),
         ),
         forms=form_serving,
+        submissions=submissions,
         executor=executor,
         tools=tools,
         evict_over_chars=settings.evict_over_chars,
@@ -314,6 +317,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
     form_edge = FormEdge(
         catalog=forms,
         sessions=sessions,
+        stored=submissions,
         serving=form_serving,
         clock=clock,
         opens_graph=settings.graph,

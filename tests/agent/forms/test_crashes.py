@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
 from grpc import StatusCode, aio
 from phylactery.agent.v1 import chat_pb2, form_pb2, form_pb2_grpc
-from phylactery_agent.tools.named_folders import person_folder
 from phylactery_chassis.util.ids import new_id
-from phylactery_forms.definitions.reading import read_forms
-from phylactery_forms.definitions.submissions import submissions_section
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 
 from tests.support.agent.process import MortalAgent
 from tests.support.agent.system import DONE, SUSPENDED, System, open_system
@@ -31,11 +26,11 @@ fields:
     type: number
     label: {es: sitios, en: seats}
     ask: {es: "¿Cuántos sitios?", en: "How many seats?"}
-submit: {tool: write_file, args: {path: "desk.txt", content: "{seats} seats", append: true}}
+submit: true
 """
 POINTS = (
     "agent.inbox.before", "agent.5", "agent.claim.before", "agent.claim", "agent.6", "agent.7", "agent.8",
-    "agent.write_file.noted", "agent.write_file.kept", "agent.write_file.renamed", "agent.9", "agent.10",
+    "agent.submit_form.stored", "agent.9", "agent.10",
     "agent.write.before", "agent.write", "agent.write#2",
 )  # fmt: skip
 
@@ -45,11 +40,7 @@ async def agents(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tupl
     folder = tmp_path_factory.mktemp("crashes")
     (folder / "forms").mkdir()
     (folder / "forms" / "desk.yaml").write_text(FORM)
-    bundle = folder / "bundle"
-    shutil.copytree(default_bundle_folder(), bundle)
-    with (bundle / "tools.yaml").open("a", encoding="utf-8") as catalog:
-        catalog.write(submissions_section(read_forms(folder / "forms").values()))
-    async with open_system(folder, bundle=bundle) as opened:
+    async with open_system(folder) as opened:
         agent = MortalAgent(opened, AGENT_FORMS_DIR=str(folder / "forms"))
         yield opened, agent
         agent.leave()
@@ -87,8 +78,7 @@ async def test_a_form_is_submitted_once_wherever_the_agent_is_killed(
     ana = system.through(channel, ana)
     sent = await ana.say("yes", request_id="request-yes", shown_approvals=shown)
     assert (sent.run.status, sent.reply.text) == (DONE, "Thank you, “Desk” is complete.")
-    written = person_folder(agent.folder / "sandbox", tenant, "ana") / "desk.txt"
-    assert written.read_text() == "4 seats\n"
+    assert await ana.submitted() == [{"seats": "4"}]
     asked = form_pb2.GetFormStateRequest(thread_id="t1")
     state = await form_pb2_grpc.FormServiceStub(channel).GetFormState(asked, metadata=ana.metadata, timeout=60)
     assert state.state.status == form_pb2.FORM_STATUS_SUBMITTED

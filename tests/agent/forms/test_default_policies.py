@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from phylactery.agent.v1 import chat_pb2
-from phylactery_forms.definitions.reading import read_forms, sample_folder
-from phylactery_forms.definitions.submissions import submissions_section
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
+from phylactery_forms.definitions.reading import sample_folder
 
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, open_system
 
 pytestmark = pytest.mark.xdist_group("forms-default-policies")
 
 
-def default_bundle_with_forms(folder: Path) -> Path:
-    """Return a copy of the default bundle with the exported section appended, as an operator does it."""
-    shutil.copytree(default_bundle_folder(), folder)
-    with (folder / "tools.yaml").open("a", encoding="utf-8") as catalog:
-        catalog.write(submissions_section(read_forms(sample_folder()).values()))
-    return folder
-
-
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[System]:
-    """The services with the sample forms, and the default policies with what the samples submit."""
-    bundle = default_bundle_with_forms(tmp_path / "bundle")
-    async with open_system(tmp_path, bundle=bundle, forms_dir=sample_folder(), time_zone="Europe/Madrid") as opened:
+    """The services with the sample forms, under the default policies as they are packaged."""
+    async with open_system(tmp_path, forms_dir=sample_folder(), time_zone="Europe/Madrid") as opened:
         yield opened
 
 
@@ -57,19 +45,18 @@ COMPLAINT = (
 
 
 @pytest.mark.slow
-async def test_a_complaint_is_asked_about_and_written_once_after_yes(served: System) -> None:
+async def test_a_complaint_is_asked_about_and_stored_once_after_yes(served: System) -> None:
     ana = served.person()
     review = await filled_in(ana, *COMPLAINT)
     assert review.run.status == SUSPENDED, review.reply.text
-    file = served.sandbox / "complaint-AB-12345.txt"
-    assert not file.exists()
+    assert await ana.submitted() == []
     sent = await answered(ana, "sí", review)
     assert sent.run.status == DONE, sent.reply.text
-    assert file.read_text().startswith("Ana García <ana@example.org>\nAB-12345: broken \nLa caja venía abierta.")
-    file.unlink()
+    [kept] = await ana.submissions()
+    assert {one.field: one.value for one in kept.values}["description"].startswith("La caja venía abierta.")
     again = await answered(ana, "sí", review)
     assert again.run.status == DONE
-    assert not file.exists()
+    assert [one.submission_id for one in await ana.submissions()] == [kept.submission_id]
 
 
 @pytest.mark.slow
@@ -78,7 +65,7 @@ async def test_a_complaint_after_a_no_is_not_written(served: System) -> None:
     review = await filled_in(ana, *COMPLAINT)
     kept = await answered(ana, "no", review)
     assert kept.run.status == DONE
-    assert list(served.sandbox.glob("complaint-*")) == []
+    assert await ana.submitted() == []
 
 
 @pytest.mark.slow
@@ -89,8 +76,8 @@ async def test_an_appointment_with_fields_left_out_is_written_once(served: Syste
     )
     assert review.run.status == SUSPENDED, review.reply.text
     await answered(ana, "yes", review)
-    (file,) = served.sandbox.glob("appointment-*-Mary Jones.txt")
-    assert "mary@example.org" in file.read_text()
+    [kept] = await ana.submitted()
+    assert (kept["name"], kept["email"], "phone" in kept) == ("Mary Jones", "mary@example.org", False)
 
 
 async def test_an_expense_waits_for_somebody_else(served: System) -> None:
@@ -100,10 +87,4 @@ async def test_an_expense_waits_for_somebody_else(served: System) -> None:
     )
     assert review.run.status == SUSPENDED, review.reply.text
     await answered(ana, "yes", review)
-    assert list(served.sandbox.glob("expense-*")) == []
-
-
-async def test_without_the_section_nothing_is_sent_unasked_either(tmp_path: Path) -> None:
-    async with open_system(tmp_path, forms_dir=sample_folder()) as bare:
-        await filled_in(bare.person(), *COMPLAINT)
-        assert list(bare.sandbox.glob("complaint-*")) == []
+    assert await ana.submitted() == []

@@ -63,7 +63,7 @@ fields:
     type: number
     label: {es: sitios, en: seats}
     ask: {es: "¿Cuántos sitios?", en: "How many seats?"}
-submit: {tool: write_file, args: {path: "desk.txt", content: "{seats}"}}
+submit: true
 """
     )
     async with open_system(tmp_path, asks=True, forms_dir=folder) as system:
@@ -77,7 +77,7 @@ submit: {tool: write_file, args: {path: "desk.txt", content: "{seats}"}}
         pending = review.pending_approval
         shown = chat_pb2.ShownApproval(approval_id=pending.approval_id, args_hash=pending.args_hash)
         await ana.say("yes", shown_approvals=[shown])
-        assert (system.sandbox / "desk.txt").read_text() == "4"
+        assert await ana.submitted() == [{"seats": "4"}]
     ends = [came_to for _, came_to in counted if came_to in {"begun", "submitted"}]
     assert ends == ["begun", "submitted"]
 

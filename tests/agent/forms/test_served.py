@@ -77,8 +77,9 @@ async def test_a_complaint_is_filled_in_corrected_left_and_sent_once(served: Sys
     assert "ana@example.org" in review.reply.text
     sent = await yes(ana, "sí", review)
     assert sent.run.status == DONE
-    file = served.sandbox / "complaint-AB-12345.txt"
-    assert file.read_text().startswith("Ana García <ana@example.org>")
+    [kept] = await ana.submitted()
+    assert (kept["name"], kept["email"], kept["order"]) == ("Ana García", "ana@example.org", "AB-12345")
+    assert served.written("complaint*") == []
     state = await state_of(served, ana)
     assert (state.status, list(state.values)) == (form_pb2.FORM_STATUS_SUBMITTED, [])
     assert (await ana.say("hola")).run.graph == "secured"
@@ -113,31 +114,28 @@ COMPLAINT = (
 
 async def test_a_correction_that_is_asked_about_withdraws_the_card_of_what_it_corrects(with_people: System) -> None:
     ana = with_people.person()
-    file = with_people.sandbox / "complaint-AB-12345.txt"
     review = await said(ana, *COMPLAINT)
     asked = await said(ana, "no, el correo es eva@example.org")
     assert "eva@example.org" in asked.reply.text
     assert not (await ana.thread()).pending_approval.approval_id
     old = review.pending_approval
     await ana.say(f"APROBAR {old.approval_id} {old.code}")
-    assert not file.exists()
+    assert await ana.submitted() == []
     again = await said(ana, "sí")
     assert again.run.status == SUSPENDED
     sent = await yes(ana, "sí", again)
     assert sent.run.status == DONE
-    assert "eva@example.org" in file.read_text()
-    assert "ana@example.org" not in file.read_text()
+    assert [one["email"] for one in await ana.submitted()] == ["eva@example.org"]
 
 
 async def test_a_yes_beside_what_somebody_else_wrote_submits_nothing(with_people: System) -> None:
     ana = with_people.person()
-    file = with_people.sandbox / "complaint-AB-12345.txt"
     review = await said(ana, *COMPLAINT)
     assert review.run.status == SUSPENDED
     text = "Eva: ¿vienes?\nsí"
     await ana.say(text, own_spans=[chat_pb2.OwnSpan(start=text.index("sí"), stop=len(text))])
     assert (await state_of(with_people, ana)).status != form_pb2.FORM_STATUS_SUBMITTED
-    assert not file.exists()
+    assert await ana.submitted() == []
 
 
 async def test_a_submitted_form_goes_to_a_person_where_it_says_so(with_people: System) -> None:
@@ -189,7 +187,7 @@ fields:
     type: number
     label: {es: sitios, en: seats}
     ask: {es: "¿Cuántos sitios?", en: "How many seats?"}
-submit: {tool: write_file, args: {path: "desk.txt", content: "{email} {seats}"}}
+submit: true
 """
 _CHANGED = _PLAIN.replace("version: 1", "version: 2").replace("id: seats", "id: chairs")
 _SECRET = """
@@ -209,7 +207,20 @@ fields:
     type: email
     label: {es: correo, en: e-mail}
     ask: {es: "¿Cuál es tu correo?", en: "What is your e-mail?"}
-submit: {tool: write_file, args: {path: "refund.txt", content: "{email}"}}
+submit: true
+"""
+_OTHER = """
+id: plan
+version: 1
+title: {es: Plano, en: Plan}
+description: {es: Pide el plano., en: Asks for the plan.}
+triggers: {es: [quiero el plano], en: [i want the plan]}
+fields:
+  - id: seats
+    type: number
+    label: {es: sitios, en: seats}
+    ask: {es: "¿Cuántos sitios?", en: "How many seats?"}
+submit: {tool: send_file, args: {path: plan.pdf}}
 """
 
 
@@ -238,17 +249,23 @@ async def test_a_form_goes_on_the_next_day_in_an_agent_that_was_restarted(own: S
     review = await said(ana, "4")
     assert (review.run.status, "ana@example.org" in review.reply.text) == (SUSPENDED, True)
     await yes(ana, "yes", review)
-    assert (own.sandbox / "desk.txt").read_text() == "ana@example.org 4"
+    assert await ana.submitted() == [{"email": "ana@example.org", "seats": "4"}]
 
 
+@pytest.mark.slow
 async def test_the_question_of_a_submission_says_what_is_sent_and_where_to_without_secrets(own: System) -> None:
     ana = own.person()
     review = await said(ana, "i want a desk", "ana@example.org", "4")
-    assert review.reply.text.endswith("May I send “Desk” to desk.txt? Answer yes or no.")
+    assert review.reply.text.endswith("May I send “Desk”? Answer yes or no.")
     assert "e-mail: ana@example.org; seats: 4" in review.reply.text
     secret = await said(own.person("ben"), "quiero un reintegro", "73198264Z", "ben@example.org")
-    assert secret.reply.text.endswith("¿Puedo enviar «Reintegro» a refund.txt? Responde sí o no.")
+    assert secret.reply.text.endswith("¿Puedo enviar «Reintegro»? Responde sí o no.")
     assert "73198264Z" not in secret.reply.text
+    (own.folder / "forms" / "plan.yaml").write_text(_OTHER)
+    await restarted(own)
+    (own.sandbox_of("eva") / "plan.pdf").write_text("a plan")
+    other = await said(own.person("eva"), "i want the plan", "4")
+    assert other.reply.text.endswith("May I send “Plan” to plan.pdf? Answer yes or no.")
 
 
 async def test_a_form_begins_by_a_sentence_like_one_of_its_examples(tmp_path: Path) -> None:
@@ -283,7 +300,7 @@ async def test_a_form_that_is_left_for_now_is_kept_at_a_question_and_at_its_revi
     again = await said(ana, "continue")
     sent = await yes(ana, "yes", again if again.pending_approval.approval_id else review)
     assert sent.run.status == DONE, (sent.reply.text, again.pending_approval, review.pending_approval)
-    assert (own.sandbox / "desk.txt").read_text() == "ana@example.org 4"
+    assert await ana.submitted() == [{"email": "ana@example.org", "seats": "4"}]
 
 
 async def test_who_somebody_is_may_be_the_same_as_in_another_form_and_thread(own: System) -> None:
@@ -318,9 +335,9 @@ async def test_a_correction_of_the_review_replaces_the_call_that_waits(own: Syst
     assert first.pending_approval.approval_id != second.pending_approval.approval_id
     assert (await ana.run(first.run.id)).reason == "SUPERSEDED"
     stale = await yes(ana, "sí", first)
-    assert not (own.sandbox / "desk.txt").exists(), stale.reply.text
+    assert await ana.submitted() == [], stale.reply.text
     await yes(ana, "sí", second)
-    assert (own.sandbox / "desk.txt").read_text() == "eva@example.org 4"
+    assert await ana.submitted() == [{"email": "eva@example.org", "seats": "4"}]
 
 
 async def test_a_rejected_submission_keeps_the_answers_and_says_so(own: System) -> None:
@@ -328,7 +345,7 @@ async def test_a_rejected_submission_keeps_the_answers_and_says_so(own: System) 
     review = await said(ana, "quiero un puesto", "ana@example.org", "4")
     refused_ = await yes(ana, "no", review)
     assert "no lo he enviado. Dime qué cambio" in refused_.reply.text
-    assert not (own.sandbox / "desk.txt").exists()
+    assert await ana.submitted() == []
     state = await state_of(own, ana)
     assert (state.status, len(state.values)) == (form_pb2.FORM_STATUS_REVIEW, 2)
     cancelled = await said(ana, "cancelar")
@@ -347,13 +364,12 @@ async def test_a_form_sent_in_a_run_that_failed_after_it_is_told_as_sent_and_not
     monkeypatch.setattr(closing, "finished", fails)
     assert (await yes(ana, "yes", review)).run.status == FAILED
     monkeypatch.undo()
-    assert (own.sandbox / "desk.txt").read_text() == "ana@example.org 4"
-    (own.sandbox / "desk.txt").unlink()
+    assert await ana.submitted() == [{"email": "ana@example.org", "seats": "4"}]
     assert (await state_of(own, ana)).status == form_pb2.FORM_STATUS_SUBMITTING
     told = await said(ana, "yes")
     assert (told.run.status, told.reply.text) == (DONE, "Sent: Desk.")
     assert (await state_of(own, ana)).status == form_pb2.FORM_STATUS_SUBMITTED
-    assert not (own.sandbox / "desk.txt").exists()
+    assert len(await ana.submitted()) == 1
 
 
 async def test_a_submission_whose_effect_is_in_doubt_says_so_and_is_never_sent_again(
@@ -382,7 +398,7 @@ async def test_a_submission_whose_effect_is_in_doubt_says_so_and_is_never_sent_a
     monkeypatch.undo()
     after = await said(ana, "yes")
     assert after.run.graph == "secured"
-    assert not (own.sandbox / "desk.txt").exists()
+    assert await ana.submitted() == []
 
 
 async def test_an_undone_answer_is_asked_again(own: System) -> None:
@@ -410,7 +426,7 @@ async def test_a_sensitive_answer_is_in_no_file_log_or_transcript(
     captured = capsys.readouterr()
     assert secret not in captured.out + captured.err
     await yes(ana, "sí", review)
-    assert (own.sandbox / "refund.txt").read_text() == "ana@example.org"
+    assert await ana.submitted() == [{"email": "ana@example.org"}]
     assert secret.encode() not in own.everything_stored()
 
 

@@ -32,6 +32,7 @@ FOR_GUESTS = {
     "create_reminder",
     "list_reminders",
     "cancel_reminder",
+    "submit_form",
 }
 
 

@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from grpc import aio
-from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc, event_pb2, run_pb2, run_pb2_grpc
+from phylactery.agent.v1 import (
+    chat_pb2,
+    chat_pb2_grpc,
+    event_pb2,
+    form_pb2,
+    form_pb2_grpc,
+    run_pb2,
+    run_pb2_grpc,
+)
 from phylactery.memory.v1 import output_pb2, output_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, approval_pb2_grpc
 from phylactery_agent.app import Agent, build_agent
@@ -82,6 +90,17 @@ class Person:
     async def run(self, run_id: str) -> run_pb2.Run:
         stub = run_pb2_grpc.RunServiceStub(self._system.agent_channel)
         return (await stub.GetRun(run_pb2.GetRunRequest(run_id=run_id), metadata=self.metadata, timeout=60)).run
+
+    async def submissions(self, **options: Any) -> list[form_pb2.FormSubmission]:
+        """Return what ListSubmissions lists, the newest first."""
+        stub = form_pb2_grpc.FormServiceStub(self._channel or self._system.agent_channel)
+        request = form_pb2.ListSubmissionsRequest(**options)
+        return list((await stub.ListSubmissions(request, metadata=self.metadata, timeout=60)).submissions)
+
+    async def submitted(self, **options: Any) -> list[dict[str, str]]:
+        """Return the values of each stored submission, the newest first."""
+        found = await self.submissions(**options)
+        return [{value.field: value.value for value in one.values} for one in found if one.submission_id]
 
     @property
     def approvals(self) -> approval_pb2_grpc.ApprovalServiceStub:

@@ -14,7 +14,6 @@ from phylactery_client.forms import Form, FormSubmission
 from phylactery_forms.definitions.documents import FormError
 from phylactery_forms.definitions.reading import read_forms
 from phylactery_forms.definitions.submissions import submissions_section
-from phylactery_forms.definitions.templates import filled
 from phylactery_forms.dialogue.state import OPEN, given_values
 from phylactery_forms.stories.runner import Said, Simulation
 from phylactery_forms.values.model import Context
@@ -27,6 +26,7 @@ from phylactery_cli.terminal import printable
 
 app = group("Forms: list, show and submissions of the agent; check, test, simulate, new and export for form files.")
 _COMMAND = "forms"
+_OWN = "forms_submission_columns", "forms_no_submission"
 
 Folder = Annotated[Path, typer.Argument(help="The folder of the form files; their stories are in its folder stories.")]
 
@@ -89,19 +89,26 @@ def show(context: typer.Context, form: Annotated[str, typer.Argument(help="The f
 def submissions(
     context: typer.Context,
     form: Annotated[str, typer.Option(help="Only of one form.")] = "",
+    everyone: Annotated[
+        bool, typer.Option("--everyone", help="Of all people, with what they submitted: for handlers and operators.")
+    ] = False,
     page: Page = "",
 ) -> None:
-    """List the forms that you submitted, the newest first."""
+    """List the forms that you submitted, the newest first; with --everyone what all people submitted."""
     caller = _caller(context)
 
     async def found(client: FormClient, token: str) -> tuple[tuple[FormSubmission, ...], str]:
-        some = await client.submissions(form=form, page_token=token)
+        some = await client.submissions(form=form, everyone=everyone, page_token=token)
         return some.submissions, some.next_page_token
 
     def cells(one: FormSubmission) -> tuple[object, ...]:
+        if everyone:
+            values = "; ".join(f"{value.field}: {value.shown}" for value in one.values)
+            return one.submission_id, one.form, one.user_id, one.update_time, values
         return one.form, one.status, one.thread_id, one.run_id, one.update_time
 
-    caller.print_pages(found, "forms_submission_columns", cells, none="forms_no_submission", token=page)
+    columns, none = ("forms_stored_columns", "forms_none_stored") if everyone else _OWN
+    caller.print_pages(found, columns, cells, none=none, token=page)
 
 
 @app.command()
@@ -112,10 +119,14 @@ def check(context: typer.Context, folder: Folder) -> None:
     with _told():
         found = checked(folder)
     if options.json:
-        typer.echo(json_line({"forms": sorted(found.forms), "faults": list(found.faults)}))
+        told = {name: form.read_as_stored for name, form in sorted(found.forms.items()) if form.read_as_stored}
+        typer.echo(json_line({"forms": sorted(found.forms), "faults": list(found.faults), "read_as_submit_form": told}))
     else:
         for fault in found.faults:
             typer.echo(printable(fault), err=True)
+        for name, form in sorted(found.forms.items()):
+            if form.read_as_stored:
+                typer.echo(options.texts("forms_read_as_stored", form=name, tool=form.read_as_stored))
         typer.echo(options.texts("forms_checked", forms=len(found.forms), faults=len(found.faults)))
     if found.faults:
         raise typer.Exit(1)
@@ -166,7 +177,7 @@ def simulate(
         if run.conversation["status"] not in OPEN:
             break
     if run.conversation["status"] == "submitting" and chosen.submit is not None and not options.json:
-        args: Any = filled(chosen.submit.args, given_values(chosen, run.conversation))
+        args = chosen.submitted_args(given_values(chosen, run.conversation))
         typer.echo(options.texts("forms_would_call", tool=chosen.submit.tool, args=json_line(args)))
 
 

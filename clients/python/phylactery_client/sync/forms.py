@@ -59,8 +59,16 @@ class FormClient(ServiceClient):
         return decode(FormState, (self._call(self._forms.GetFormState, request, timeout)).state)
 
     def submissions(
-        self, *, form: str = "", page_size: int = 0, page_token: str = "", timeout: float | None = None
+        self,
+        *,
+        form: str = "",
+        everyone: bool = False,
+        page_size: int = 0,
+        page_token: str = "",
+        timeout: float | None = None,
     ) -> FormSubmissionPage:
-        """Return a page of the caller's submissions."""
-        request = form_pb2.ListSubmissionsRequest(form=form, page_size=page_size, page_token=page_token)
+        """Return a page of the caller's submissions, or of all people's of the tenant for a handler or operator."""
+        request = form_pb2.ListSubmissionsRequest(
+            form=form, page_size=page_size, page_token=page_token, everyone=everyone
+        )
         return decode(FormSubmissionPage, self._call(self._forms.ListSubmissions, request, timeout))

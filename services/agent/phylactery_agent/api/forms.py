@@ -9,7 +9,7 @@ from functools import partial
 from typing import Annotated, Any, Literal, cast
 
 from phylactery.agent.v1 import form_pb2, form_pb2_grpc
-from phylactery_chassis.auth.identity import Principal, current_principal
+from phylactery_chassis.auth.identity import Principal, Role, current_principal
 from phylactery_chassis.errors import NotFound
 from phylactery_chassis.rpc.validation import EdgeModel, Identifier, OptionalIdentifier, from_message, parse
 from phylactery_chassis.util.clock import Clock
@@ -32,6 +32,7 @@ from phylactery_agent.rules.planner import read_aside
 from phylactery_agent.runtime.forms.catalog import FormCatalog
 from phylactery_agent.runtime.forms.serving import FormServing
 from phylactery_agent.runtime.forms.sessions import FormSessions, StoredSession
+from phylactery_agent.runtime.forms.submissions import FormSubmissions, StoredSubmission
 from phylactery_agent.runtime.storage.records import Owner, Page
 
 NOT_PROVIDED = "not_provided"
@@ -86,6 +87,20 @@ class SubmissionsRequest(EdgeModel):
     form: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{0,64}$")]
     page_size: Annotated[int, Field(ge=0, le=500)]
     page_token: Annotated[str, StringConstraints(max_length=1_000)]
+    everyone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSubmission:
+    """A session that reached a submission, what was stored of it, or both; form is its definition, if it is loaded.
+
+    Without a session it is shown to the team, which is shown all of it.
+    """
+
+    owner: Owner
+    session: StoredSession | None = None
+    stored: StoredSubmission | None = None
+    form: Form | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +137,7 @@ class FormEdge:
 
     catalog: FormCatalog
     sessions: FormSessions
+    stored: FormSubmissions
     serving: FormServing
     clock: Clock
     opens_graph: str
@@ -175,10 +191,24 @@ class FormEdge:
         """Return the newest session of a thread. Raise NotFound FORM_NOT_OPEN."""
         return self._shown(await self.sessions.newest_in(owner_of(principal), request.thread_id))
 
-    async def submissions(self, principal: Principal, request: SubmissionsRequest) -> Page[StoredSession]:
-        """Return a page of the caller's submissions. Raise InvalidArgument for a foreign page_token."""
-        return await self.sessions.page(
-            owner_of(principal), form=request.form, size=request.page_size or DEFAULT_PAGE, token=request.page_token
+    async def submissions(self, principal: Principal, request: SubmissionsRequest) -> Page[ShownSubmission]:
+        """Return a page of the caller's submissions, or of everyone's of the tenant.
+
+        Raise InvalidArgument for a foreign page_token, and PermissionDenied ROLE_REQUIRED.
+        """
+        size, token = request.page_size or DEFAULT_PAGE, request.page_token
+        if request.everyone:
+            if Role.OPERATOR not in principal.roles:
+                principal.require(Role.HANDLER)
+            found = await self.stored.page(principal.tenant, form=request.form, size=size, token=token)
+            shown = [ShownSubmission(one.owner, stored=one, form=self.catalog.get(one.form)) for one in found.rows]
+            return Page(shown, found.next_page_token)
+        owner = owner_of(principal)
+        page = await self.sessions.page(owner, form=request.form, size=size, token=token)
+        stored = await self.stored.of_runs(owner, [one.run_id for one in page.rows])
+        return Page(
+            [ShownSubmission(owner, one, stored.get(one.run_id), self.catalog.get(one.form)) for one in page.rows],
+            page.next_page_token,
         )
 
     def _shown(self, session: StoredSession) -> ShownState:
@@ -286,7 +316,7 @@ class FormServicer(form_pb2_grpc.FormServiceServicer):
         """Return a page of submissions."""
         page = await self._edge.submissions(current_principal(), from_message(SubmissionsRequest, request))
         return form_pb2.ListSubmissionsResponse(
-            submissions=[submission_message(session) for session in page.rows], next_page_token=page.next_page_token
+            submissions=[submission_message(one) for one in page.rows], next_page_token=page.next_page_token
         )
 
 
@@ -357,19 +387,36 @@ def simulated_message(form: Form, turn: SimulatedTurn) -> form_pb2.SimulatedTurn
     )
 
 
-def submission_message(session: StoredSession) -> form_pb2.FormSubmission:
-    """Return a session that reached a submission in wire form."""
-    return form_pb2.FormSubmission(
-        session_id=session.session_id,
-        thread_id=session.thread_id,
-        form=session.form,
-        version=session.version,
-        status=_status(session.status),
-        run_id=session.run_id,
-        tool_call_id=session.tool_call_id,
-        start_time=to_timestamp(session.started_us),
-        update_time=to_timestamp(session.updated_us),
-    )
+def submission_message(shown: ShownSubmission) -> form_pb2.FormSubmission:
+    """Return a submission in wire form."""
+    session, stored = shown.session, shown.stored
+    message = form_pb2.FormSubmission(user_id=shown.owner.user_id)
+    if session is not None:
+        message.session_id, message.thread_id = session.session_id, session.thread_id
+        message.form, message.version, message.status = session.form, session.version, _status(session.status)
+        message.run_id, message.tool_call_id = session.run_id, session.tool_call_id
+        message.start_time.CopyFrom(to_timestamp(session.started_us))
+        message.update_time.CopyFrom(to_timestamp(session.updated_us))
+    if stored is not None:
+        message.submission_id = stored.submission_id
+        message.values.extend(_stored_values(shown.form, stored, whole=session is None))
+    if stored is not None and session is None:
+        message.thread_id, message.run_id = stored.thread_id, stored.run_id
+        message.form, message.version, message.status = stored.form, stored.version, form_pb2.FORM_STATUS_SUBMITTED
+        message.update_time.CopyFrom(to_timestamp(stored.created_us))
+    return message
+
+
+def _stored_values(form: Form | None, stored: StoredSubmission, *, whole: bool) -> list[form_pb2.FormValue]:
+    """Return what was stored, in English; a person is not shown a sensitive value again, the team is (``whole``)."""
+    fields = {} if form is None else form.by_id
+    found = []
+    for name, value in stored.values.items():
+        hidden, one = name in stored.sensitive, fields.get(name)
+        plain = value if one is None or one.sensitive else value_text(one, value, "en")
+        shown = plain if whole or not hidden else _HIDDEN
+        found.append(form_pb2.FormValue(field=name, value="" if hidden and not whole else value, shown=shown))
+    return found
 
 
 def _status(status: str) -> Any:

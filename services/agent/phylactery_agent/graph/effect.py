@@ -208,6 +208,7 @@ class Effect:
                 outputs=context.outputs,
                 memories=context.memories,
                 reminders=context.reminders,
+                submissions=context.submissions,
                 files=context.files,
                 content_hash="" if self._row is None else self._row.content_hash,
             )

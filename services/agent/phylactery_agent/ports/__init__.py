@@ -5,6 +5,7 @@ The graph imports these and nothing that uses gRPC or SQL; the adapters and the 
 
 from phylactery_agent.ports.effects import EffectState
 from phylactery_agent.ports.files import FileRefusedError, SentFile, SentFiles
+from phylactery_agent.ports.forms import Submissions
 from phylactery_agent.ports.gate import (
     ApprovalInfo,
     BoundCall,
@@ -118,6 +119,7 @@ __all__ = [
     "SentFile",
     "SentFiles",
     "StoredOutput",
+    "Submissions",
     "Told",
     "ToolCatalog",
     "Trail",

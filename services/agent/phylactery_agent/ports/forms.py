@@ -34,6 +34,14 @@ class FormJudge(Protocol):
         ...
 
 
+class Submissions(Protocol):
+    """What one person submits in one turn. Raises Unavailable if the store fails."""
+
+    async def store(self, form: str, version: str, values: Mapping[str, str], *, key: str) -> str:
+        """Store a submission and return its id, once per key: the same key again returns the same id."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class FormContext:
     """What the form nodes of one turn need. Sensitive fields are never given to the extractor or the judge."""

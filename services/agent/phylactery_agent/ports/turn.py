@@ -12,7 +12,7 @@ from phylactery_forms.dialogue.state import ConversationState
 from phylactery_forms.values.model import Context
 
 from phylactery_agent.ports.files import SentFiles
-from phylactery_agent.ports.forms import FormContext, FormExtractor
+from phylactery_agent.ports.forms import FormContext, FormExtractor, Submissions
 from phylactery_agent.ports.gate import Gate, GateDecision, Inspector, Language
 from phylactery_agent.ports.ledger import Ledger
 from phylactery_agent.ports.memory import Hydration, Memories, Outputs
@@ -209,6 +209,8 @@ class TurnContext:
     """The kinds found in the person's message of this turn, each prefixed with its category."""
     reminders: Reminders | None = None
     """The person's reminders; None without a reminder store."""
+    submissions: Submissions | None = None
+    """Where the forms of this turn are submitted; None without a store of them."""
     files: SentFiles | None = None
     """What sends files in the thread; None where nothing does."""
     form: OpenForm | None = None

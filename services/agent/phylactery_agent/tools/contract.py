@@ -14,7 +14,7 @@ import rfc8785
 from phylactery_chassis.util.crypto import sha256
 from pydantic import BaseModel
 
-from phylactery_agent.ports import Language, Memories, Outputs, Reminders, SentFiles
+from phylactery_agent.ports import Language, Memories, Outputs, Reminders, SentFiles, Submissions
 
 Risk = Literal["low", "medium", "high", "critical"]
 Effect = Literal["read", "write", "irreversible"]
@@ -67,6 +67,7 @@ FINAL_ERRORS: Final = frozenset(
         "REMINDER_NOT_FOUND",
         "REMINDER_AMBIGUOUS",
         "REMINDERS_UNAVAILABLE",
+        "SUBMISSIONS_UNAVAILABLE",
         "URL_REFUSED",
         "HOST_NOT_ALLOWED",
         "ADDRESS_REFUSED",
@@ -152,6 +153,8 @@ class ToolSpec:
     shown: Callable[[str, Language], str] | None = None
     """Function that renders JSON output for a reply; None quotes the output unchanged."""
 
+    forms_only: bool = False
+    """Whether only a form calls it, at its review: no model is offered it, and no pattern reads it."""
     nothing: Mapping[Language, str] = field(default_factory=dict)
     """The reply that replaces label and result if nothing was found; if empty, both are used."""
 
@@ -217,6 +220,8 @@ class Invocation:
     """None where no files are sent."""
     content_hash: str = ""
     """The hash of the file that the call may send; empty if there was none when it was proposed."""
+    submissions: Submissions | None = None
+    """None without a store of submissions."""
 
 
 def arguments_of(invocation: Invocation, model: type[Arguments]) -> Arguments:

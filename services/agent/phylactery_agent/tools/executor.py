@@ -19,7 +19,7 @@ from phylactery_chassis.telemetry.telemetry import span
 from pydantic import BaseModel, ValidationError
 
 from phylactery_agent.media.reading import MediaReader
-from phylactery_agent.ports import BoundCall, Memories, Outputs, Reminders, SentFiles
+from phylactery_agent.ports import BoundCall, Memories, Outputs, Reminders, SentFiles, Submissions
 from phylactery_agent.tools.builtin import builtin_implementations, file_content, file_to_replace
 from phylactery_agent.tools.builtin.former_files import FileEffect, FormerFiles, FormerFolder, Moved, name_versions
 from phylactery_agent.tools.builtin.journal import EffectJournal
@@ -221,6 +221,7 @@ class Executor:
         outputs: Outputs,
         memories: Memories,
         reminders: Reminders | None = None,
+        submissions: Submissions | None = None,
         files: SentFiles | None = None,
         content_hash: str = "",
     ) -> str:
@@ -243,6 +244,7 @@ class Executor:
             execution.thread_id,
             files,
             content_hash,
+            submissions,
         )
         with span(f"{semconv.EXECUTE_TOOL} {bound.tool}", attributes=_described(bound, execution)):
             attempts = 1 + (spec.contract.retries if _repeatable(spec) else 0)

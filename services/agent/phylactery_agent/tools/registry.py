@@ -100,11 +100,14 @@ class ToolRegistry(Mapping[str, ToolSpec]):
         return self._sources.get(name, BUILTIN)
 
     def offered(self, allowed: Collection[str] = ()) -> Sequence[ToolSpec]:
-        """Return the tools that may be proposed now; an empty ``allowed`` does not restrict."""
+        """Return the tools that may be proposed now; an empty ``allowed`` does not restrict.
+
+        What only a form calls is not among them.
+        """
         return [
             spec
             for spec in tuple(self._specs.values())
-            if not self._objections.get(spec.name) and (not allowed or spec.name in allowed)
+            if not spec.forms_only and not self._objections.get(spec.name) and (not allowed or spec.name in allowed)
         ]
 
     def for_guests(self, *, in_form: bool) -> ToolRegistry:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal
 
+from phylactery_forms.definitions.templates import filled
 from phylactery_forms.values.model import Language, ValueType
 
 Texts = Mapping[Language, str]
@@ -17,6 +18,8 @@ Condition = Mapping[str, tuple[str, ...]]
 
 DISTINCTIVE: Final = frozenset({"email", "phone", "url", "date", "time", "money", "national_id"})
 """Types whose values are recognised wherever they stand; any other is read only where it is asked for or named."""
+SUBMIT_FORM: Final = "submit_form"
+"""The tool that stores what a form submits, each submission on its own."""
 FREE: Final = frozenset({"text", "address"})
 """Types that accept almost any words."""
 
@@ -67,12 +70,18 @@ class Escalation:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """The call that submits a form: arguments with ``{field}`` placeholders."""
+    """The call that submits a form.
+
+    By ``SUBMIT_FORM`` the values of ``fields`` are stored, in the form's order; any other tool is given ``args``, which
+    have ``{field}`` placeholders. ``named`` is the tool that the file names.
+    """
 
     tool: str
     args: Mapping[str, Any]
     approval_class: Literal["self", "peer"] = "self"
     confirm: Texts | None = None
+    fields: tuple[str, ...] = ()
+    named: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,6 +103,22 @@ class Form:
     escalation: Escalation = field(default_factory=Escalation)
     submit: Submission | None = None
     source: str = ""
+
+    def submitted_args(self, values: Mapping[str, str]) -> dict[str, Any]:
+        """Return the arguments of the call that submits canonical values by field; empty if nothing is submitted."""
+        submit = self.submit
+        if submit is None:
+            return {}
+        if submit.tool != SUBMIT_FORM:
+            return dict(filled(submit.args, values))
+        given = {name: values[name] for name in submit.fields if name in values}
+        return {"form": self.id, "version": self.hash, "values": given}
+
+    @property
+    def read_as_stored(self) -> str:
+        """Return the tool that the file names and that is read as ``SUBMIT_FORM``; empty if there is none."""
+        submit = self.submit
+        return submit.named if submit is not None and submit.tool == SUBMIT_FORM != submit.named else ""
 
     @cached_property
     def by_id(self) -> Mapping[str, Field]:

@@ -10,11 +10,22 @@ from typing import Any, Final
 from phylactery_understanding.replies.answers import plain_words
 
 from phylactery_forms.definitions.documents import Document, FormError, parse_document, read_document
-from phylactery_forms.definitions.model import Condition, Escalation, Field, Form, Phrases, Submission, Validator
+from phylactery_forms.definitions.model import (
+    SUBMIT_FORM,
+    Condition,
+    Escalation,
+    Field,
+    Form,
+    Phrases,
+    Submission,
+    Validator,
+)
 from phylactery_forms.definitions.templates import TemplateError, placeholders
 from phylactery_forms.values.model import ChoiceOptions, OptionError, compile_pattern, value_type
 
 _SUFFIXES: Final = (".yaml", ".yml")
+_STORED: Final = frozenset({SUBMIT_FORM, "write_file"})
+"""Tools by which a form is stored. A file per submission had a name that the next one could have, too."""
 _CANONICAL: Final = {"yes_no": ("yes", "no")}
 
 
@@ -214,15 +225,40 @@ def _escalation(document: Document, fields: Mapping[str, Field]) -> Escalation:
 
 def _submission(document: Document, fields: Mapping[str, Field]) -> Submission | None:
     raw = document.data.get("submit")
-    if raw is None:
+    if not raw and raw != {}:
         return None
-    for path, text in _strings(raw["args"], ["submit", "args"]):
+    raw = {} if raw is True else raw
+    named, args = raw.get("tool", SUBMIT_FORM), raw.get("args", {})
+    if named == SUBMIT_FORM and args:
+        raise document.fault(["submit", "args"], f"{SUBMIT_FORM} has no args: name fields, or leave both out")
+    if named != SUBMIT_FORM and "args" not in raw:
+        raise document.fault(["submit", "tool"], f"{named} needs args; without tool the form is stored for the team")
+    if named != SUBMIT_FORM and "fields" in raw:
+        raise document.fault(["submit", "fields"], f"fields are those that {SUBMIT_FORM} stores; {named} has args")
+    for path, text in _strings(args, ["submit", "args"]):
         _check_template(document, path, text, fields)
         if "}{" in text:
             raise document.fault(path, "two fields without a character between them cannot be told apart")
     for kind, text in raw.get("confirm", {}).items():
         _check_template(document, ["submit", "confirm", kind], text, fields)
-    return Submission(raw["tool"], raw["args"], raw.get("class", "self"), raw.get("confirm"))
+    tool = SUBMIT_FORM if named in _STORED else named
+    kept = _kept(document, raw, fields) if tool == SUBMIT_FORM else ()
+    return Submission(tool, args, raw.get("class", "self"), raw.get("confirm"), kept, named)
+
+
+def _kept(document: Document, raw: Mapping[str, Any], fields: Mapping[str, Field]) -> tuple[str, ...]:
+    """Return the fields whose values are stored: those that the file names, or all that are not sensitive.
+
+    A file that named a file names them by its placeholders.
+    """
+    for number, name in enumerate(raw.get("fields", ())):
+        if name not in fields:
+            raise document.fault(
+                ["submit", "fields", number], f"there is no field '{name}'; there are: {', '.join(fields)}"
+            )
+    written = (name for _, text in _strings(raw.get("args", {}), []) for name in placeholders(text))
+    named = set(raw.get("fields", ())) or set(written)
+    return tuple(name for name, one in fields.items() if (name in named if named else not one.sensitive))
 
 
 def _check_template(document: Document, path: list[str | int], text: str, fields: Mapping[str, Field]) -> None:

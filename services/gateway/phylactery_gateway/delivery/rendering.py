@@ -36,6 +36,7 @@ _KNOWN: Final = frozenset(
     }
 )
 """Events that are nothing to read on a phone. One of a newer agent is read if it has a text for the person."""
+_SUBMIT_FORM: Final = "submit_form"
 _SHORT_LINE: Final = 100
 """An argument of so few characters stays in the message with the buttons."""
 _MOST_BEFORE: Final = 10
@@ -110,10 +111,14 @@ class Renderer:
         return replace(message, list_title=say("choose", self._language)) if message.options else message
 
     def _card(self, text: str, card: PendingApproval) -> Sequence[Outgoing]:
-        """Return the messages of a card: of each call, with two buttons that answer that call alone."""
+        """Return the messages of a card: of each call, with two buttons that answer that call alone.
+
+        What a form submits is in the agent's text, in the form's words and with dots for what is sensitive.
+        """
         calls = (card, *card.also)
         if len(calls) == 1:
-            return self._call(text or self._question(card), card)
+            reviewed = bool(text) and card.tool == _SUBMIT_FORM
+            return self._call(text or self._question(card), replace(card, arguments=()) if reviewed else card)
         told = [Outgoing(text)] if text else []
         return [*told, *(message for one in calls for message in self._call(self._question(one), one))]
 

@@ -269,6 +269,7 @@ class CatalogTool:
     fits is free. ``registry`` points at outputs whose whole values may be trusted even if the user did not name them.
     ``submissions`` are the calls that forms may make of it.
     ``effectless`` is a read that does not read anything either, such as thinking aloud: the catalog's ``effect: none``.
+    ``forms_only`` says that nothing but the run of a form may call it, with the form and its version as arguments.
     """
 
     name: str
@@ -297,3 +298,4 @@ class CatalogTool:
     registry: tuple[str, ...] = ()
     effectless: bool = False
     submissions: tuple[Submission, ...] = ()
+    forms_only: bool = False

@@ -16,6 +16,7 @@ reason_RESERVED_KEY = An object uses a reserved key.
 reason_INTEGRITY_MISMATCH = The arguments do not match the checksum the caller made of them.
 reason_UNKNOWN_TOOL = The catalog does not know this tool.
 reason_NOT_FOR_GUESTS = As a guest here you can have reminders, what I remember for you, forms and a person of our team, but not this.
+reason_FORM_ONLY = This is only done at the end of a form, when you have seen what you filled in.
 reason_SCHEMA_MISMATCH = The caller has another schema of this tool than the catalog.
 reason_VALUE_NOT_REPRESENTABLE = A policy looks at this value, which cannot be held exactly.
 reason_AMOUNT_NOT_COUNTABLE = A budget counts this amount, but it is missing, negative, not exact or too large to add.

@@ -14,6 +14,7 @@ reason_RESERVED_KEY = Un objeto usa una clave reservada.
 reason_INTEGRITY_MISMATCH = Los argumentos no coinciden con la suma de comprobación que hizo quien llama.
 reason_UNKNOWN_TOOL = El catálogo no conoce esta herramienta.
 reason_NOT_FOR_GUESTS = Como persona invitada puedes tener aquí recordatorios, lo que recuerdo para ti, formularios y una persona del equipo, pero esto no.
+reason_FORM_ONLY = Esto solo se hace al final de un formulario, cuando has visto lo que has rellenado.
 reason_SCHEMA_MISMATCH = Quien llama tiene otro esquema de esta herramienta que el catálogo.
 reason_VALUE_NOT_REPRESENTABLE = Una política mira este valor, que no se puede representar con exactitud.
 reason_AMOUNT_NOT_COUNTABLE = Un presupuesto cuenta este importe, pero falta, es negativo, no es exacto o es demasiado grande para sumarlo.

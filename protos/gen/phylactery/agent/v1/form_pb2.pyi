@@ -610,22 +610,28 @@ class ListSubmissionsRequest(_message.Message):
     FORM_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    EVERYONE_FIELD_NUMBER: _builtins.int
     form: _builtins.str
     """form restricts the list to one form. Empty lists all."""
     page_size: _builtins.int
     """page_size is the maximum number of results, 1 to 500. 0 means 50."""
     page_token: _builtins.str
     """page_token is the next_page_token of the previous page. Empty starts at the newest."""
+    everyone: _builtins.bool
+    """everyone lists what all people of the tenant submitted by submit_form. Anybody without the role handler or operator
+    gets PERMISSION_DENIED with ROLE_REQUIRED. A form that is submitted by another tool is not among them.
+    """
     def __init__(
         self,
         *,
         form: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        everyone: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["form", b"form", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["everyone", b"everyone", "form", b"form", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -661,7 +667,7 @@ Global___ListSubmissionsResponse: _TypeAlias = ListSubmissionsResponse  # noqa: 
 
 @_typing.final
 class FormSubmission(_message.Message):
-    """FormSubmission is a session that reached a submission."""
+    """FormSubmission is a session that reached a submission or, with everyone, a stored submission."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -674,8 +680,11 @@ class FormSubmission(_message.Message):
     TOOL_CALL_ID_FIELD_NUMBER: _builtins.int
     START_TIME_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
+    SUBMISSION_ID_FIELD_NUMBER: _builtins.int
+    USER_ID_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
-    """session_id identifies the session."""
+    """session_id identifies the session. Empty with everyone."""
     thread_id: _builtins.str
     """thread_id is its thread."""
     form: _builtins.str
@@ -687,14 +696,22 @@ class FormSubmission(_message.Message):
     run_id: _builtins.str
     """run_id is the run that submits it."""
     tool_call_id: _builtins.str
-    """tool_call_id is the call in that run, as in Run.tool_calls."""
+    """tool_call_id is the call in that run, as in Run.tool_calls. Empty with everyone."""
+    submission_id: _builtins.str
+    """submission_id identifies what was stored by submit_form. Empty if nothing was."""
+    user_id: _builtins.str
+    """user_id is the person who submitted it."""
     @_builtins.property
     def start_time(self) -> _timestamp_pb2.Timestamp:
-        """start_time is when the session was started."""
+        """start_time is when the session was started. Not set with everyone."""
 
     @_builtins.property
     def update_time(self) -> _timestamp_pb2.Timestamp:
-        """update_time is when it was last changed."""
+        """update_time is when it was last changed, and when it was submitted with everyone."""
+
+    @_builtins.property
+    def values(self) -> _containers.RepeatedCompositeFieldContainer[Global___FormValue]:
+        """values are what was stored, in the form's order. Those of sensitive fields are shown with everyone alone."""
 
     def __init__(
         self,
@@ -708,10 +725,13 @@ class FormSubmission(_message.Message):
         tool_call_id: _builtins.str = ...,
         start_time: _timestamp_pb2.Timestamp | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
+        submission_id: _builtins.str = ...,
+        user_id: _builtins.str = ...,
+        values: _abc.Iterable[Global___FormValue] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["start_time", b"start_time", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["form", b"form", "run_id", b"run_id", "session_id", b"session_id", "start_time", b"start_time", "status", b"status", "thread_id", b"thread_id", "tool_call_id", b"tool_call_id", "update_time", b"update_time", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["form", b"form", "run_id", b"run_id", "session_id", b"session_id", "start_time", b"start_time", "status", b"status", "submission_id", b"submission_id", "thread_id", b"thread_id", "tool_call_id", b"tool_call_id", "update_time", b"update_time", "user_id", b"user_id", "values", b"values", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -27,8 +27,9 @@ if _version_not_supported:
 
 class FormServiceStub:
     """FormService describes the forms and the caller's sessions. Every call concerns the authenticated caller's own data
-    only. A form is filled in by sending messages to its thread with ChatService. Values of sensitive fields are never
-    returned.
+    only, except that handlers and operators list what all people of their tenant submitted. A form is filled in by sending
+    messages to its thread with ChatService. Values of sensitive fields are never returned to the person, and to the team
+    only where the form names them among what it submits.
     """
 
     def __init__(self, channel):
@@ -76,8 +77,9 @@ class FormServiceStub:
 
 class FormServiceServicer:
     """FormService describes the forms and the caller's sessions. Every call concerns the authenticated caller's own data
-    only. A form is filled in by sending messages to its thread with ChatService. Values of sensitive fields are never
-    returned.
+    only, except that handlers and operators list what all people of their tenant submitted. A form is filled in by sending
+    messages to its thread with ChatService. Values of sensitive fields are never returned to the person, and to the team
+    only where the form names them among what it submits.
     """
 
     def ListForms(self, request, context):
@@ -126,7 +128,8 @@ class FormServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListSubmissions(self, request, context):
-        """ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time.
+        """ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time. With
+        everyone it lists the submissions stored of all people of the tenant, for the roles handler and operator.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -180,8 +183,9 @@ def add_FormServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class FormService:
     """FormService describes the forms and the caller's sessions. Every call concerns the authenticated caller's own data
-    only. A form is filled in by sending messages to its thread with ChatService. Values of sensitive fields are never
-    returned.
+    only, except that handlers and operators list what all people of their tenant submitted. A form is filled in by sending
+    messages to its thread with ChatService. Values of sensitive fields are never returned to the person, and to the team
+    only where the form names them among what it submits.
     """
 
     @staticmethod

@@ -28,8 +28,9 @@ GRPC_VERSION: str
 
 class FormServiceStub:
     """FormService describes the forms and the caller's sessions. Every call concerns the authenticated caller's own data
-    only. A form is filled in by sending messages to its thread with ChatService. Values of sensitive fields are never
-    returned.
+    only, except that handlers and operators list what all people of their tenant submitted. A form is filled in by sending
+    messages to its thread with ChatService. Values of sensitive fields are never returned to the person, and to the team
+    only where the form names them among what it submits.
     """
 
     @_typing.overload
@@ -55,13 +56,16 @@ class FormServiceStub:
     GetFormState: _grpc.UnaryUnaryMultiCallable[_form_pb2.GetFormStateRequest, _form_pb2.GetFormStateResponse]
     """GetFormState returns the newest session of a thread. A thread without one is NOT_FOUND with FORM_NOT_OPEN."""
     ListSubmissions: _grpc.UnaryUnaryMultiCallable[_form_pb2.ListSubmissionsRequest, _form_pb2.ListSubmissionsResponse]
-    """ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time."""
+    """ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time. With
+    everyone it lists the submissions stored of all people of the tenant, for the roles handler and operator.
+    """
 
 @_typing.type_check_only
 class FormServiceAsyncStub(FormServiceStub):
     """FormService describes the forms and the caller's sessions. Every call concerns the authenticated caller's own data
-    only. A form is filled in by sending messages to its thread with ChatService. Values of sensitive fields are never
-    returned.
+    only, except that handlers and operators list what all people of their tenant submitted. A form is filled in by sending
+    messages to its thread with ChatService. Values of sensitive fields are never returned to the person, and to the team
+    only where the form names them among what it submits.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -84,12 +88,15 @@ class FormServiceAsyncStub(FormServiceStub):
     GetFormState: _aio.UnaryUnaryMultiCallable[_form_pb2.GetFormStateRequest, _form_pb2.GetFormStateResponse]  # type: ignore[assignment]
     """GetFormState returns the newest session of a thread. A thread without one is NOT_FOUND with FORM_NOT_OPEN."""
     ListSubmissions: _aio.UnaryUnaryMultiCallable[_form_pb2.ListSubmissionsRequest, _form_pb2.ListSubmissionsResponse]  # type: ignore[assignment]
-    """ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time."""
+    """ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time. With
+    everyone it lists the submissions stored of all people of the tenant, for the roles handler and operator.
+    """
 
 class FormServiceServicer(metaclass=_abc_1.ABCMeta):
     """FormService describes the forms and the caller's sessions. Every call concerns the authenticated caller's own data
-    only. A form is filled in by sending messages to its thread with ChatService. Values of sensitive fields are never
-    returned.
+    only, except that handlers and operators list what all people of their tenant submitted. A form is filled in by sending
+    messages to its thread with ChatService. Values of sensitive fields are never returned to the person, and to the team
+    only where the form names them among what it submits.
     """
 
     @_abc_1.abstractmethod
@@ -152,6 +159,8 @@ class FormServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _form_pb2.ListSubmissionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_form_pb2.ListSubmissionsResponse, _abc.Awaitable[_form_pb2.ListSubmissionsResponse]]:
-        """ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time."""
+        """ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time. With
+        everyone it lists the submissions stored of all people of the tenant, for the roles handler and operator.
+        """
 
 def add_FormServiceServicer_to_server(servicer: FormServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

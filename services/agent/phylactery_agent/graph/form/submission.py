@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
-from phylactery_forms.definitions.templates import filled
 from phylactery_forms.dialogue.state import given_values
 
 from phylactery_agent.graph.core.events import fingerprint, stable_id, step_told
@@ -26,7 +25,7 @@ async def submit(state: ServedFormState, runtime: Runtime[TurnContext]) -> Comma
     if form is None or form.definition.submit is None:
         raise RuntimeError("submit was reached without a form that submits")
     submission = form.definition.submit
-    args: dict[str, Any] = filled(submission.args, given_values(form.definition, state["conversation"]))
+    args = form.definition.submitted_args(given_values(form.definition, state["conversation"]))
     mark = fingerprint(submission.tool, args)
     step_id = f"s{state['budgets']['step_numbers'] + 1}"
     planned = PlannedStep(id=step_id, tool=submission.tool, args=args, clause=0)

@@ -9,7 +9,7 @@ from typing import Final
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_forms.definitions.documents import FormError
-from phylactery_forms.definitions.model import Form
+from phylactery_forms.definitions.model import SUBMIT_FORM, Form
 from phylactery_forms.definitions.reading import read_forms
 from phylactery_understanding.interpretation.pasting import own_statements
 from phylactery_understanding.replies.answers import plain_words
@@ -20,9 +20,7 @@ from phylactery_agent.rules.planner import read_request
 from phylactery_agent.rules.recognition.intents import FORM_BEGINS
 from phylactery_agent.rules.recognition.recognizer import SURE, recognize
 from phylactery_agent.runtime.forms.sessions import FormSessions
-from phylactery_agent.tools.named_folders import SHARED
 from phylactery_agent.tools.registry import ToolRegistry
-from phylactery_agent.tools.specs import WRITE_FILE
 
 _log = get_logger("forms")
 _LIKE: Final = 0.75
@@ -69,7 +67,12 @@ class FormCatalog:
         except FormError as error:
             raise StartError(f"AGENT_FORMS_DIR: {error}") from None
         for form in forms.values():
-            _tell_where(form)
+            if form.read_as_stored:
+                _log.info(
+                    f"form '{form.id}' names {form.read_as_stored} and is submitted by {SUBMIT_FORM} instead: each "
+                    "submission is stored on its own; 'phylactery forms submissions --everyone' lists them",
+                    form=form.id,
+                )
         return cls(forms)
 
     def get(self, form_id: str) -> Form | None:
@@ -102,19 +105,6 @@ class FormCatalog:
             if len(example & said) >= _FEWEST and len(example & said) >= _LIKE * len(example | said)
         }
         return found.pop() if len(found) == 1 else ""
-
-
-def _tell_where(form: Form) -> None:
-    """Log where a form's file goes: to the folder of whoever fills it in, where no folder may be missing."""
-    submission = form.submit
-    if submission is None or submission.tool != WRITE_FILE.name:
-        return
-    path = str(submission.args.get("path", ""))
-    if path.startswith(f"{SHARED}/"):
-        return
-    folder = path.rpartition("/")[0]
-    note = f"; the folder '{folder}' has to be there in each" if folder else ""
-    _log.info(f"what form '{form.id}' submits is written to the folder of each person who fills it in{note}", path=path)
 
 
 def _content(words: tuple[str, ...]) -> list[str]:

@@ -28,6 +28,7 @@ from phylactery_agent.runtime.storage.schema import (
     ESCALATIONS,
     EVENTS,
     FORM_SESSIONS,
+    FORM_SUBMISSIONS,
     INBOX,
     LIFTS,
     MODEL_CALLS,
@@ -200,7 +201,7 @@ def of_user(owner: Owner, keys: Collection[str]) -> Iterator[tuple[str, sa.Table
     Tables through which others are found come last.
     """
     opened_since = _keys(owner).where(THREADS.c.thread_key.not_in(keys))
-    for table in (LIFTS, SHARES):  # whoever comes back is nobody we know
+    for table in (LIFTS, SHARES, FORM_SUBMISSIONS):  # whoever comes back is nobody we know
         yield "", table, sa.and_(table.c.tenant == owner.tenant, table.c.user_id == owner.user_id)
     for name, table, theirs in of_threads(keys):
         if table is OUTBOX:  # outbox messages about a deleted thread outlive it

@@ -21,6 +21,7 @@ from phylactery_agent.runtime.storage.schema import (
     ESCALATIONS,
     EVENTS,
     FORM_SESSIONS,
+    FORM_SUBMISSIONS,
     OUTBOX,
     RUNS,
     THREADS,
@@ -91,16 +92,19 @@ class Retention:
         return removed + await self._database.write(lambda connection: _remove_escalations(connection, before_us))
 
     async def forget_forms(self) -> int:
-        """Remove form sessions that nobody went on with for as long as events are kept, and return how many.
+        """Remove form sessions that nobody went on with, and submissions, after as long as events are kept.
 
-        One whose submission still waits for an approval stays. Raise Unavailable STORE_UNAVAILABLE.
+        Return how many. One whose submission still waits for an approval stays. Raise Unavailable STORE_UNAVAILABLE.
         """
         if not self._days:
             return 0
         before_us = self._clock.now_us() - self._days * _DAY_US
         live = sa.select(RUNS.c.run_id).where(RUNS.c.run_id == FORM_SESSIONS.c.run_id, RUNS.c.status.in_(ACTIVE))
         old = sa.delete(FORM_SESSIONS).where(FORM_SESSIONS.c.updated_us < before_us, sa.not_(sa.exists(live)))
-        return await self._database.write(lambda connection: connection.execute(old).rowcount)
+        submitted = sa.delete(FORM_SUBMISSIONS).where(FORM_SUBMISSIONS.c.created_us < before_us)
+        return await self._database.write(
+            lambda connection: connection.execute(old).rowcount + connection.execute(submitted).rowcount
+        )
 
     async def _old_threads(self, before_us: int, after: str) -> list[str]:
         """Return the next threads whose first event is too old."""

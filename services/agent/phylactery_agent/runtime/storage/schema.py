@@ -295,6 +295,29 @@ sa.Index(
     FORM_SESSIONS.c.session_id,
 )
 
+FORM_SUBMISSIONS = sa.Table(
+    "agent_form_submissions",
+    METADATA,
+    sa.Column("submission_id", _NAME, primary_key=True),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("user_id", _NAME, nullable=False),
+    sa.Column("thread_id", _NAME, nullable=False),
+    sa.Column("run_id", _NAME, nullable=False),
+    sa.Column("form", _WORD, nullable=False),
+    sa.Column("version", _HASH, nullable=False),
+    sa.Column("answers", sa.LargeBinary, nullable=False),
+    sa.Column("created_us", sa.BigInteger, nullable=False),
+)
+"""What was submitted is sealed in answers. It is the team's: it outlives its thread, and not its person."""
+sa.Index(
+    "agent_form_submissions_by_tenant",
+    FORM_SUBMISSIONS.c.tenant,
+    FORM_SUBMISSIONS.c.created_us,
+    FORM_SUBMISSIONS.c.submission_id,
+)
+sa.Index("agent_form_submissions_by_user", FORM_SUBMISSIONS.c.tenant, FORM_SUBMISSIONS.c.user_id)
+sa.Index("agent_form_submissions_by_age", FORM_SUBMISSIONS.c.created_us)
+
 ESCALATIONS = sa.Table(
     "agent_escalations",
     METADATA,

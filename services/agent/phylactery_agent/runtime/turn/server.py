@@ -54,6 +54,7 @@ from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.ledger import SqlLedger
 from phylactery_agent.runtime.effects.sent_files import TurnFiles
 from phylactery_agent.runtime.forms.serving import FORM_GRAPH, FormServing, ServedForm, leaves_form
+from phylactery_agent.runtime.forms.submissions import FormSubmissions
 from phylactery_agent.runtime.guests.lifts import Lifts
 from phylactery_agent.runtime.guests.shares import OVER_SHARE, SILENT
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, queue_key
@@ -154,6 +155,7 @@ class TurnServer:
     models: RunModels | None = None
     """None in static mode."""
     reminding: Reminding | None = None
+    submissions: FormSubmissions | None = None
     """None disables reminders."""
     forms: FormServing | None = None
     """None serves no forms."""
@@ -561,6 +563,7 @@ class TurnServer:
             model=self.models.of(lease, inspector, first=writes.flush, keep=not private) if self.models else None,
             trail=trail,
             reminders=self._reminders(claim, heard, request_turn),
+            submissions=None if self.submissions is None else self.submissions.of_turn(lease),
             files=TurnFiles(writes),
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from phylactery_agent.media.reading import MediaReader
 from phylactery_agent.tools.builtin.attachments import AttachmentTools
 from phylactery_agent.tools.builtin.files import FileTools, file_info
+from phylactery_agent.tools.builtin.forms import submit_form
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.listing import FolderTools
 from phylactery_agent.tools.builtin.mail import MailTools
@@ -117,4 +118,5 @@ def builtin_implementations(
         "create_reminder": Implementation(run=create_reminder),
         "list_reminders": Implementation(run=list_reminders),
         "cancel_reminder": Implementation(run=cancel_reminder),
+        "submit_form": Implementation(run=submit_form),
     }

@@ -22,6 +22,7 @@ from phylactery_agent.tools.specs.files import (
     WriteFileArguments,
 )
 from phylactery_agent.tools.specs.folders import LIST_DIR, SEARCH_FILES, ListDirArguments, SearchFilesArguments
+from phylactery_agent.tools.specs.forms import SUBMIT_FORM, SubmitFormArguments
 from phylactery_agent.tools.specs.mail import SEND_EMAIL, SendEmailArguments
 from phylactery_agent.tools.specs.memories import (
     ECHO,
@@ -68,6 +69,7 @@ __all__ = [
     "SEARCH_OUTPUT",
     "SEND_EMAIL",
     "SEND_FILE",
+    "SUBMIT_FORM",
     "UNDO_WRITE",
     "WRITE_FILE",
     "CancelReminderArguments",
@@ -87,6 +89,7 @@ __all__ = [
     "SearchOutputArguments",
     "SendEmailArguments",
     "SendFileArguments",
+    "SubmitFormArguments",
     "UndoWriteArguments",
     "WriteFileArguments",
 ]
@@ -99,6 +102,7 @@ BUILTIN_SPECS: Final[tuple[ToolSpec, ...]] = (
     CREATE_REMINDER,
     LIST_REMINDERS,
     CANCEL_REMINDER,
+    SUBMIT_FORM,
     HTTP_GET,
     LIST_DIR,
     READ_FILE,

@@ -11,7 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.canonical import hash_json
-from phylactery_riskgate.domain.catalog.submissions import MAX_SUBMISSIONS, SubmissionEntry, submission_of
+from phylactery_riskgate.domain.catalog.submissions import (
+    FORM_ARGUMENTS,
+    MAX_SUBMISSIONS,
+    SubmissionEntry,
+    submission_of,
+)
 from phylactery_riskgate.domain.catalog.submissions import faults as submission_faults
 from phylactery_riskgate.domain.documents import Document, Faults, Place
 from phylactery_riskgate.domain.facts.argument_types import one_form
@@ -47,6 +52,7 @@ class ToolEntry(FactsEntry, BaseModel):
     currency: Pointer | None = None
     recipients: list[Pointer] = []
     targets: list[Pointer] = []
+    forms_only: bool = False
     timeout_seconds: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_SECONDS, strict=False)] = 30.0
     idempotency: Idempotency = "unsafe"
     description: Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -97,6 +103,7 @@ def read_catalog(document: Document, levels: tuple[str, ...]) -> dict[str, Catal
         _check_pointers(document, where, entry)
         _check_facts(document, where, entry)
         _check_effect(document, where, entry)
+        _check_forms_only(document, where, entry)
         tools[entry.name] = _tool(entry, levels[0])
     _add_submissions(document, parsed.submissions, tools)
     return tools
@@ -132,6 +139,7 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         "targets": entry.targets,
         "timeout_seconds": entry.timeout_seconds,
         "idempotency": entry.idempotency,
+        **({"forms_only": True} if entry.forms_only else {}),
     }
     return CatalogTool(
         name=entry.name,
@@ -157,6 +165,7 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         asks=asks_of(entry.asks),
         outputs=tuple(entry.output.items()),
         registry=tuple(entry.registry),
+        forms_only=entry.forms_only,
     )
 
 
@@ -237,6 +246,18 @@ def _check_effect(document: Document, where: Place, entry: ToolEntry) -> None:
             raise document.error((*where, "output", text), "what a tool without an effect answers is free text")
     if entry.risk == "critical":
         raise document.error((*where, "risk"), "a tool without an effect (effect: none) is not critical")
+
+
+def _check_forms_only(document: Document, where: Place, entry: ToolEntry) -> None:
+    """Check that a tool for forms alone says which form it is called for, and that it writes."""
+    if not entry.forms_only:
+        return
+    for name in FORM_ARGUMENTS:
+        part = entry.input_schema.get("properties", {}).get(name, {})
+        if part.get("type") != "string" or name not in entry.input_schema.get("required", ()):
+            raise document.error((*where, "forms_only"), f"needs a required text {name!r}: which form is submitted")
+    if entry.effect in {"read", "none"}:
+        raise document.error((*where, "effect"), "what a form submits is a write, or it would not be asked about")
 
 
 def _pointers(entry: ToolEntry) -> Iterator[tuple[str, int | None, str]]:

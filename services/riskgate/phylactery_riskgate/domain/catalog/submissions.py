@@ -19,6 +19,8 @@ from phylactery_riskgate.domain.intent.model import FormRun
 from phylactery_riskgate.domain.model import CatalogTool, Submission
 
 MAX_SUBMISSIONS: Final = 1_000
+FORM_ARGUMENTS: Final = ("form", "version")
+"""The arguments of a tool for forms alone that say whose run calls it."""
 FORM_NAME: Final = r"^[a-z][a-z0-9_-]{0,63}$"
 MAX_NAME: Final = 200
 """Characters that a field may put into an argument that decides where the effect goes."""
@@ -80,12 +82,19 @@ def submitted(tool: CatalogTool, arguments: Mapping[str, Any], run: FormRun | No
     """Return the fact of a call with these bound arguments.
 
     ``run`` is the form that submits it, as the agent's runtime says: without it no call is a submission, whatever it
-    looks like. The arguments are an instance of one of that form's templates. The strictest template that fits counts.
+    looks like. The arguments are an instance of one of that form's templates, the strictest of which counts; those of a
+    tool for forms alone name the form and the version themselves.
     """
     if run is None:
         return NOTHING_SUBMITTED
-    found = [one for one in tool.submissions if one.form == run.form and _is_instance(one, tool, arguments)]
-    return Submitted(bool(found), bool(found) and (run.peer or any(one.approval_class == "peer" for one in found)))
+    templates = [one for one in tool.submissions if one.form == run.form]
+    if tool.forms_only:
+        registered = [arguments.get(name) for name in FORM_ARGUMENTS] == [run.form, run.version]
+    else:
+        templates = [one for one in templates if _is_instance(one, tool, arguments)]
+        registered = bool(templates)
+    peer = run.peer or any(one.approval_class == "peer" for one in templates)
+    return Submitted(registered, registered and peer)
 
 
 def _is_instance(submission: Submission, tool: CatalogTool, arguments: Mapping[str, Any]) -> bool:

@@ -306,12 +306,17 @@ class DecisionEngine:
 
 
 def _withheld(tool: CatalogTool, subject: Subject, submission: Submitted) -> Ruling | None:
-    """Return the ruling that a guest may not use a tool, or None.
+    """Return the ruling that this person may not use a tool, or not like this, or None.
 
     It comes before the policies, so that no bundle, whatever it permits and however old it is, opens a tool to guests
-    except by the level of the tool itself. What a form's run submits is the form's, which guests may fill in.
+    except by the level of the tool itself. What a form's run submits is the form's, which guests may fill in. A
+    tool for forms alone is of no use outside of one.
     """
-    if subject.level != GUEST or tool.level == GUEST or submission.registered:
+    if submission.registered:
+        return None
+    if tool.forms_only:
+        return Ruling(Decision.BLOCKED, (reason("FORM_ONLY"),))
+    if subject.level != GUEST or tool.level == GUEST:
         return None
     return Ruling(Decision.BLOCKED, (reason("NOT_FOR_GUESTS"),))
 

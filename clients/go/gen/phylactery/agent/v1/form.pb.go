@@ -1194,7 +1194,10 @@ type ListSubmissionsRequest struct {
 	// page_size is the maximum number of results, 1 to 500. 0 means 50.
 	PageSize int32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// page_token is the next_page_token of the previous page. Empty starts at the newest.
-	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// everyone lists what all people of the tenant submitted by submit_form. Anybody without the role handler or operator
+	// gets PERMISSION_DENIED with ROLE_REQUIRED. A form that is submitted by another tool is not among them.
+	Everyone      bool `protobuf:"varint,4,opt,name=everyone,proto3" json:"everyone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1248,6 +1251,13 @@ func (x *ListSubmissionsRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListSubmissionsRequest) GetEveryone() bool {
+	if x != nil {
+		return x.Everyone
+	}
+	return false
 }
 
 // ListSubmissionsResponse is a page of submissions.
@@ -1305,10 +1315,10 @@ func (x *ListSubmissionsResponse) GetNextPageToken() string {
 	return ""
 }
 
-// FormSubmission is a session that reached a submission.
+// FormSubmission is a session that reached a submission or, with everyone, a stored submission.
 type FormSubmission struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// session_id identifies the session.
+	// session_id identifies the session. Empty with everyone.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// thread_id is its thread.
 	ThreadId string `protobuf:"bytes,2,opt,name=thread_id,json=threadId,proto3" json:"thread_id,omitempty"`
@@ -1320,12 +1330,18 @@ type FormSubmission struct {
 	Status FormStatus `protobuf:"varint,5,opt,name=status,proto3,enum=phylactery.agent.v1.FormStatus" json:"status,omitempty"`
 	// run_id is the run that submits it.
 	RunId string `protobuf:"bytes,6,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// tool_call_id is the call in that run, as in Run.tool_calls.
+	// tool_call_id is the call in that run, as in Run.tool_calls. Empty with everyone.
 	ToolCallId string `protobuf:"bytes,7,opt,name=tool_call_id,json=toolCallId,proto3" json:"tool_call_id,omitempty"`
-	// start_time is when the session was started.
+	// start_time is when the session was started. Not set with everyone.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// update_time is when it was last changed.
-	UpdateTime    *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// update_time is when it was last changed, and when it was submitted with everyone.
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// submission_id identifies what was stored by submit_form. Empty if nothing was.
+	SubmissionId string `protobuf:"bytes,10,opt,name=submission_id,json=submissionId,proto3" json:"submission_id,omitempty"`
+	// user_id is the person who submitted it.
+	UserId string `protobuf:"bytes,11,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// values are what was stored, in the form's order. Those of sensitive fields are shown with everyone alone.
+	Values        []*FormValue `protobuf:"bytes,12,rep,name=values,proto3" json:"values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1423,6 +1439,27 @@ func (x *FormSubmission) GetUpdateTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *FormSubmission) GetSubmissionId() string {
+	if x != nil {
+		return x.SubmissionId
+	}
+	return ""
+}
+
+func (x *FormSubmission) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *FormSubmission) GetValues() []*FormValue {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 var File_phylactery_agent_v1_form_proto protoreflect.FileDescriptor
 
 const file_phylactery_agent_v1_form_proto_rawDesc = "" +
@@ -1501,15 +1538,16 @@ const file_phylactery_agent_v1_form_proto_rawDesc = "" +
 	"\tFormValue\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x14\n" +
-	"\x05shown\x18\x03 \x01(\tR\x05shown\"h\n" +
+	"\x05shown\x18\x03 \x01(\tR\x05shown\"\x84\x01\n" +
 	"\x16ListSubmissionsRequest\x12\x12\n" +
 	"\x04form\x18\x01 \x01(\tR\x04form\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\"\x88\x01\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\x12\x1a\n" +
+	"\beveryone\x18\x04 \x01(\bR\beveryone\"\x88\x01\n" +
 	"\x17ListSubmissionsResponse\x12E\n" +
 	"\vsubmissions\x18\x01 \x03(\v2#.phylactery.agent.v1.FormSubmissionR\vsubmissions\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xe4\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xda\x03\n" +
 	"\x0eFormSubmission\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tR\tsessionId\x12\x1b\n" +
@@ -1523,7 +1561,11 @@ const file_phylactery_agent_v1_form_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12;\n" +
 	"\vupdate_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"updateTime*\xe4\x01\n" +
+	"updateTime\x12#\n" +
+	"\rsubmission_id\x18\n" +
+	" \x01(\tR\fsubmissionId\x12\x17\n" +
+	"\auser_id\x18\v \x01(\tR\x06userId\x126\n" +
+	"\x06values\x18\f \x03(\v2\x1e.phylactery.agent.v1.FormValueR\x06values*\xe4\x01\n" +
 	"\n" +
 	"FormStatus\x12\x1b\n" +
 	"\x17FORM_STATUS_UNSPECIFIED\x10\x00\x12\x1a\n" +
@@ -1598,25 +1640,26 @@ var file_phylactery_agent_v1_form_proto_depIdxs = []int32{
 	0,  // 12: phylactery.agent.v1.FormSubmission.status:type_name -> phylactery.agent.v1.FormStatus
 	21, // 13: phylactery.agent.v1.FormSubmission.start_time:type_name -> google.protobuf.Timestamp
 	21, // 14: phylactery.agent.v1.FormSubmission.update_time:type_name -> google.protobuf.Timestamp
-	1,  // 15: phylactery.agent.v1.FormService.ListForms:input_type -> phylactery.agent.v1.ListFormsRequest
-	3,  // 16: phylactery.agent.v1.FormService.GetForm:input_type -> phylactery.agent.v1.GetFormRequest
-	7,  // 17: phylactery.agent.v1.FormService.ValidateForm:input_type -> phylactery.agent.v1.ValidateFormRequest
-	9,  // 18: phylactery.agent.v1.FormService.SimulateForm:input_type -> phylactery.agent.v1.SimulateFormRequest
-	12, // 19: phylactery.agent.v1.FormService.StartForm:input_type -> phylactery.agent.v1.StartFormRequest
-	14, // 20: phylactery.agent.v1.FormService.GetFormState:input_type -> phylactery.agent.v1.GetFormStateRequest
-	18, // 21: phylactery.agent.v1.FormService.ListSubmissions:input_type -> phylactery.agent.v1.ListSubmissionsRequest
-	2,  // 22: phylactery.agent.v1.FormService.ListForms:output_type -> phylactery.agent.v1.ListFormsResponse
-	4,  // 23: phylactery.agent.v1.FormService.GetForm:output_type -> phylactery.agent.v1.GetFormResponse
-	8,  // 24: phylactery.agent.v1.FormService.ValidateForm:output_type -> phylactery.agent.v1.ValidateFormResponse
-	10, // 25: phylactery.agent.v1.FormService.SimulateForm:output_type -> phylactery.agent.v1.SimulateFormResponse
-	13, // 26: phylactery.agent.v1.FormService.StartForm:output_type -> phylactery.agent.v1.StartFormResponse
-	15, // 27: phylactery.agent.v1.FormService.GetFormState:output_type -> phylactery.agent.v1.GetFormStateResponse
-	19, // 28: phylactery.agent.v1.FormService.ListSubmissions:output_type -> phylactery.agent.v1.ListSubmissionsResponse
-	22, // [22:29] is the sub-list for method output_type
-	15, // [15:22] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	17, // 15: phylactery.agent.v1.FormSubmission.values:type_name -> phylactery.agent.v1.FormValue
+	1,  // 16: phylactery.agent.v1.FormService.ListForms:input_type -> phylactery.agent.v1.ListFormsRequest
+	3,  // 17: phylactery.agent.v1.FormService.GetForm:input_type -> phylactery.agent.v1.GetFormRequest
+	7,  // 18: phylactery.agent.v1.FormService.ValidateForm:input_type -> phylactery.agent.v1.ValidateFormRequest
+	9,  // 19: phylactery.agent.v1.FormService.SimulateForm:input_type -> phylactery.agent.v1.SimulateFormRequest
+	12, // 20: phylactery.agent.v1.FormService.StartForm:input_type -> phylactery.agent.v1.StartFormRequest
+	14, // 21: phylactery.agent.v1.FormService.GetFormState:input_type -> phylactery.agent.v1.GetFormStateRequest
+	18, // 22: phylactery.agent.v1.FormService.ListSubmissions:input_type -> phylactery.agent.v1.ListSubmissionsRequest
+	2,  // 23: phylactery.agent.v1.FormService.ListForms:output_type -> phylactery.agent.v1.ListFormsResponse
+	4,  // 24: phylactery.agent.v1.FormService.GetForm:output_type -> phylactery.agent.v1.GetFormResponse
+	8,  // 25: phylactery.agent.v1.FormService.ValidateForm:output_type -> phylactery.agent.v1.ValidateFormResponse
+	10, // 26: phylactery.agent.v1.FormService.SimulateForm:output_type -> phylactery.agent.v1.SimulateFormResponse
+	13, // 27: phylactery.agent.v1.FormService.StartForm:output_type -> phylactery.agent.v1.StartFormResponse
+	15, // 28: phylactery.agent.v1.FormService.GetFormState:output_type -> phylactery.agent.v1.GetFormStateResponse
+	19, // 29: phylactery.agent.v1.FormService.ListSubmissions:output_type -> phylactery.agent.v1.ListSubmissionsResponse
+	23, // [23:30] is the sub-list for method output_type
+	16, // [16:23] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_agent_v1_form_proto_init() }

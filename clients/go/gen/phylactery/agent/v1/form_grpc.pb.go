@@ -35,8 +35,9 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // FormService describes the forms and the caller's sessions. Every call concerns the authenticated caller's own data
-// only. A form is filled in by sending messages to its thread with ChatService. Values of sensitive fields are never
-// returned.
+// only, except that handlers and operators list what all people of their tenant submitted. A form is filled in by sending
+// messages to its thread with ChatService. Values of sensitive fields are never returned to the person, and to the team
+// only where the form names them among what it submits.
 type FormServiceClient interface {
 	// ListForms lists the forms by id.
 	ListForms(ctx context.Context, in *ListFormsRequest, opts ...grpc.CallOption) (*ListFormsResponse, error)
@@ -53,7 +54,8 @@ type FormServiceClient interface {
 	StartForm(ctx context.Context, in *StartFormRequest, opts ...grpc.CallOption) (*StartFormResponse, error)
 	// GetFormState returns the newest session of a thread. A thread without one is NOT_FOUND with FORM_NOT_OPEN.
 	GetFormState(ctx context.Context, in *GetFormStateRequest, opts ...grpc.CallOption) (*GetFormStateResponse, error)
-	// ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time.
+	// ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time. With
+	// everyone it lists the submissions stored of all people of the tenant, for the roles handler and operator.
 	ListSubmissions(ctx context.Context, in *ListSubmissionsRequest, opts ...grpc.CallOption) (*ListSubmissionsResponse, error)
 }
 
@@ -140,8 +142,9 @@ func (c *formServiceClient) ListSubmissions(ctx context.Context, in *ListSubmiss
 // for forward compatibility.
 //
 // FormService describes the forms and the caller's sessions. Every call concerns the authenticated caller's own data
-// only. A form is filled in by sending messages to its thread with ChatService. Values of sensitive fields are never
-// returned.
+// only, except that handlers and operators list what all people of their tenant submitted. A form is filled in by sending
+// messages to its thread with ChatService. Values of sensitive fields are never returned to the person, and to the team
+// only where the form names them among what it submits.
 type FormServiceServer interface {
 	// ListForms lists the forms by id.
 	ListForms(context.Context, *ListFormsRequest) (*ListFormsResponse, error)
@@ -158,7 +161,8 @@ type FormServiceServer interface {
 	StartForm(context.Context, *StartFormRequest) (*StartFormResponse, error)
 	// GetFormState returns the newest session of a thread. A thread without one is NOT_FOUND with FORM_NOT_OPEN.
 	GetFormState(context.Context, *GetFormStateRequest) (*GetFormStateResponse, error)
-	// ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time.
+	// ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time. With
+	// everyone it lists the submissions stored of all people of the tenant, for the roles handler and operator.
 	ListSubmissions(context.Context, *ListSubmissionsRequest) (*ListSubmissionsResponse, error)
 	mustEmbedUnimplementedFormServiceServer()
 }

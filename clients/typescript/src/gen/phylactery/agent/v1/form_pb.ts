@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file phylactery/agent/v1/form.proto.
  */
 export const file_phylactery_agent_v1_form: GenFile = /*@__PURE__*/
-  fileDesc("Ch5waHlsYWN0ZXJ5L2FnZW50L3YxL2Zvcm0ucHJvdG8SE3BoeWxhY3RlcnkuYWdlbnQudjEiEgoQTGlzdEZvcm1zUmVxdWVzdCI9ChFMaXN0Rm9ybXNSZXNwb25zZRIoCgVmb3JtcxgBIAMoCzIZLnBoeWxhY3RlcnkuYWdlbnQudjEuRm9ybSIeCg5HZXRGb3JtUmVxdWVzdBIMCgRmb3JtGAEgASgJIjoKD0dldEZvcm1SZXNwb25zZRInCgRmb3JtGAEgASgLMhkucGh5bGFjdGVyeS5hZ2VudC52MS5Gb3JtIoIBCgRGb3JtEgoKAmlkGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSDQoFdGl0bGUYAyABKAkSEAoIdGl0bGVfZXMYBCABKAkSLgoGZmllbGRzGAUgAygLMh4ucGh5bGFjdGVyeS5hZ2VudC52MS5Gb3JtRmllbGQSDAoEdG9vbBgGIAEoCSKFAQoJRm9ybUZpZWxkEgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSEAoIcXVlc3Rpb24YAyABKAkSEwoLcXVlc3Rpb25fZXMYBCABKAkSEAoIcmVxdWlyZWQYBSABKAgSEQoJc2Vuc2l0aXZlGAYgASgIEhIKCmRlcGVuZHNfb24YByADKAkiUgoTVmFsaWRhdGVGb3JtUmVxdWVzdBIMCgRmb3JtGAEgASgJEg0KBWZpZWxkGAIgASgJEgwKBHRleHQYAyABKAkSEAoIbGFuZ3VhZ2UYBCABKAkiVAoUVmFsaWRhdGVGb3JtUmVzcG9uc2USDQoFdmFsaWQYASABKAgSDQoFdmFsdWUYAiABKAkSDQoFc2hvd24YAyABKAkSDwoHcHJvYmxlbRgEIAEoCSJHChNTaW11bGF0ZUZvcm1SZXF1ZXN0EgwKBGZvcm0YASABKAkSEAoIbWVzc2FnZXMYAiADKAkSEAoIbGFuZ3VhZ2UYAyABKAkiSQoUU2ltdWxhdGVGb3JtUmVzcG9uc2USMQoFdHVybnMYASADKAsyIi5waHlsYWN0ZXJ5LmFnZW50LnYxLlNpbXVsYXRlZFR1cm4ibQoNU2ltdWxhdGVkVHVybhIPCgdtZXNzYWdlGAEgASgJEg0KBXJlcGx5GAIgASgJEg0KBW5vZGVzGAMgAygJEi0KBXN0YXRlGAQgASgLMh4ucGh5bGFjdGVyeS5hZ2VudC52MS5Gb3JtU3RhdGUiRQoQU3RhcnRGb3JtUmVxdWVzdBIMCgRmb3JtGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIQCghsYW5ndWFnZRgDIAEoCSJUChFTdGFydEZvcm1SZXNwb25zZRItCgVzdGF0ZRgBIAEoCzIeLnBoeWxhY3RlcnkuYWdlbnQudjEuRm9ybVN0YXRlEhAKCHF1ZXN0aW9uGAIgASgJIigKE0dldEZvcm1TdGF0ZVJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJIkUKFEdldEZvcm1TdGF0ZVJlc3BvbnNlEi0KBXN0YXRlGAEgASgLMh4ucGh5bGFjdGVyeS5hZ2VudC52MS5Gb3JtU3RhdGUiqAIKCUZvcm1TdGF0ZRISCgpzZXNzaW9uX2lkGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIMCgRmb3JtGAMgASgJEg8KB3ZlcnNpb24YBCABKAkSLwoGc3RhdHVzGAUgASgOMh8ucGh5bGFjdGVyeS5hZ2VudC52MS5Gb3JtU3RhdHVzEhMKC2Fza2VkX2ZpZWxkGAYgASgJEi4KBnZhbHVlcxgHIAMoCzIeLnBoeWxhY3RlcnkuYWdlbnQudjEuRm9ybVZhbHVlEi4KCnN0YXJ0X3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI4CglGb3JtVmFsdWUSDQoFZmllbGQYASABKAkSDQoFdmFsdWUYAiABKAkSDQoFc2hvd24YAyABKAkiTQoWTGlzdFN1Ym1pc3Npb25zUmVxdWVzdBIMCgRmb3JtGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImwKF0xpc3RTdWJtaXNzaW9uc1Jlc3BvbnNlEjgKC3N1Ym1pc3Npb25zGAEgAygLMiMucGh5bGFjdGVyeS5hZ2VudC52MS5Gb3JtU3VibWlzc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkijgIKDkZvcm1TdWJtaXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJdGhyZWFkX2lkGAIgASgJEgwKBGZvcm0YAyABKAkSDwoHdmVyc2lvbhgEIAEoCRIvCgZzdGF0dXMYBSABKA4yHy5waHlsYWN0ZXJ5LmFnZW50LnYxLkZvcm1TdGF0dXMSDgoGcnVuX2lkGAYgASgJEhQKDHRvb2xfY2FsbF9pZBgHIAEoCRIuCgpzdGFydF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAq5AEKCkZvcm1TdGF0dXMSGwoXRk9STV9TVEFUVVNfVU5TUEVDSUZJRUQQABIaChZGT1JNX1NUQVRVU19DT0xMRUNUSU5HEAESFgoSRk9STV9TVEFUVVNfUkVWSUVXEAISGgoWRk9STV9TVEFUVVNfU1VCTUlUVElORxADEhkKFUZPUk1fU1RBVFVTX1NVQk1JVFRFRBAEEhkKFUZPUk1fU1RBVFVTX0NBTkNFTExFRBAFEhkKFUZPUk1fU1RBVFVTX0VTQ0FMQVRFRBAGEhgKFEZPUk1fU1RBVFVTX0lOX0RPVUJUEAcyuAUKC0Zvcm1TZXJ2aWNlEloKCUxpc3RGb3JtcxIlLnBoeWxhY3RlcnkuYWdlbnQudjEuTGlzdEZvcm1zUmVxdWVzdBomLnBoeWxhY3RlcnkuYWdlbnQudjEuTGlzdEZvcm1zUmVzcG9uc2USVAoHR2V0Rm9ybRIjLnBoeWxhY3RlcnkuYWdlbnQudjEuR2V0Rm9ybVJlcXVlc3QaJC5waHlsYWN0ZXJ5LmFnZW50LnYxLkdldEZvcm1SZXNwb25zZRJjCgxWYWxpZGF0ZUZvcm0SKC5waHlsYWN0ZXJ5LmFnZW50LnYxLlZhbGlkYXRlRm9ybVJlcXVlc3QaKS5waHlsYWN0ZXJ5LmFnZW50LnYxLlZhbGlkYXRlRm9ybVJlc3BvbnNlEmMKDFNpbXVsYXRlRm9ybRIoLnBoeWxhY3RlcnkuYWdlbnQudjEuU2ltdWxhdGVGb3JtUmVxdWVzdBopLnBoeWxhY3RlcnkuYWdlbnQudjEuU2ltdWxhdGVGb3JtUmVzcG9uc2USWgoJU3RhcnRGb3JtEiUucGh5bGFjdGVyeS5hZ2VudC52MS5TdGFydEZvcm1SZXF1ZXN0GiYucGh5bGFjdGVyeS5hZ2VudC52MS5TdGFydEZvcm1SZXNwb25zZRJjCgxHZXRGb3JtU3RhdGUSKC5waHlsYWN0ZXJ5LmFnZW50LnYxLkdldEZvcm1TdGF0ZVJlcXVlc3QaKS5waHlsYWN0ZXJ5LmFnZW50LnYxLkdldEZvcm1TdGF0ZVJlc3BvbnNlEmwKD0xpc3RTdWJtaXNzaW9ucxIrLnBoeWxhY3RlcnkuYWdlbnQudjEuTGlzdFN1Ym1pc3Npb25zUmVxdWVzdBosLnBoeWxhY3RlcnkuYWdlbnQudjEuTGlzdFN1Ym1pc3Npb25zUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("Ch5waHlsYWN0ZXJ5L2FnZW50L3YxL2Zvcm0ucHJvdG8SE3BoeWxhY3RlcnkuYWdlbnQudjEiEgoQTGlzdEZvcm1zUmVxdWVzdCI9ChFMaXN0Rm9ybXNSZXNwb25zZRIoCgVmb3JtcxgBIAMoCzIZLnBoeWxhY3RlcnkuYWdlbnQudjEuRm9ybSIeCg5HZXRGb3JtUmVxdWVzdBIMCgRmb3JtGAEgASgJIjoKD0dldEZvcm1SZXNwb25zZRInCgRmb3JtGAEgASgLMhkucGh5bGFjdGVyeS5hZ2VudC52MS5Gb3JtIoIBCgRGb3JtEgoKAmlkGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSDQoFdGl0bGUYAyABKAkSEAoIdGl0bGVfZXMYBCABKAkSLgoGZmllbGRzGAUgAygLMh4ucGh5bGFjdGVyeS5hZ2VudC52MS5Gb3JtRmllbGQSDAoEdG9vbBgGIAEoCSKFAQoJRm9ybUZpZWxkEgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSEAoIcXVlc3Rpb24YAyABKAkSEwoLcXVlc3Rpb25fZXMYBCABKAkSEAoIcmVxdWlyZWQYBSABKAgSEQoJc2Vuc2l0aXZlGAYgASgIEhIKCmRlcGVuZHNfb24YByADKAkiUgoTVmFsaWRhdGVGb3JtUmVxdWVzdBIMCgRmb3JtGAEgASgJEg0KBWZpZWxkGAIgASgJEgwKBHRleHQYAyABKAkSEAoIbGFuZ3VhZ2UYBCABKAkiVAoUVmFsaWRhdGVGb3JtUmVzcG9uc2USDQoFdmFsaWQYASABKAgSDQoFdmFsdWUYAiABKAkSDQoFc2hvd24YAyABKAkSDwoHcHJvYmxlbRgEIAEoCSJHChNTaW11bGF0ZUZvcm1SZXF1ZXN0EgwKBGZvcm0YASABKAkSEAoIbWVzc2FnZXMYAiADKAkSEAoIbGFuZ3VhZ2UYAyABKAkiSQoUU2ltdWxhdGVGb3JtUmVzcG9uc2USMQoFdHVybnMYASADKAsyIi5waHlsYWN0ZXJ5LmFnZW50LnYxLlNpbXVsYXRlZFR1cm4ibQoNU2ltdWxhdGVkVHVybhIPCgdtZXNzYWdlGAEgASgJEg0KBXJlcGx5GAIgASgJEg0KBW5vZGVzGAMgAygJEi0KBXN0YXRlGAQgASgLMh4ucGh5bGFjdGVyeS5hZ2VudC52MS5Gb3JtU3RhdGUiRQoQU3RhcnRGb3JtUmVxdWVzdBIMCgRmb3JtGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIQCghsYW5ndWFnZRgDIAEoCSJUChFTdGFydEZvcm1SZXNwb25zZRItCgVzdGF0ZRgBIAEoCzIeLnBoeWxhY3RlcnkuYWdlbnQudjEuRm9ybVN0YXRlEhAKCHF1ZXN0aW9uGAIgASgJIigKE0dldEZvcm1TdGF0ZVJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJIkUKFEdldEZvcm1TdGF0ZVJlc3BvbnNlEi0KBXN0YXRlGAEgASgLMh4ucGh5bGFjdGVyeS5hZ2VudC52MS5Gb3JtU3RhdGUiqAIKCUZvcm1TdGF0ZRISCgpzZXNzaW9uX2lkGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIMCgRmb3JtGAMgASgJEg8KB3ZlcnNpb24YBCABKAkSLwoGc3RhdHVzGAUgASgOMh8ucGh5bGFjdGVyeS5hZ2VudC52MS5Gb3JtU3RhdHVzEhMKC2Fza2VkX2ZpZWxkGAYgASgJEi4KBnZhbHVlcxgHIAMoCzIeLnBoeWxhY3RlcnkuYWdlbnQudjEuRm9ybVZhbHVlEi4KCnN0YXJ0X3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI4CglGb3JtVmFsdWUSDQoFZmllbGQYASABKAkSDQoFdmFsdWUYAiABKAkSDQoFc2hvd24YAyABKAkiXwoWTGlzdFN1Ym1pc3Npb25zUmVxdWVzdBIMCgRmb3JtGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJEhAKCGV2ZXJ5b25lGAQgASgIImwKF0xpc3RTdWJtaXNzaW9uc1Jlc3BvbnNlEjgKC3N1Ym1pc3Npb25zGAEgAygLMiMucGh5bGFjdGVyeS5hZ2VudC52MS5Gb3JtU3VibWlzc2lvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki5gIKDkZvcm1TdWJtaXNzaW9uEhIKCnNlc3Npb25faWQYASABKAkSEQoJdGhyZWFkX2lkGAIgASgJEgwKBGZvcm0YAyABKAkSDwoHdmVyc2lvbhgEIAEoCRIvCgZzdGF0dXMYBSABKA4yHy5waHlsYWN0ZXJ5LmFnZW50LnYxLkZvcm1TdGF0dXMSDgoGcnVuX2lkGAYgASgJEhQKDHRvb2xfY2FsbF9pZBgHIAEoCRIuCgpzdGFydF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNc3VibWlzc2lvbl9pZBgKIAEoCRIPCgd1c2VyX2lkGAsgASgJEi4KBnZhbHVlcxgMIAMoCzIeLnBoeWxhY3RlcnkuYWdlbnQudjEuRm9ybVZhbHVlKuQBCgpGb3JtU3RhdHVzEhsKF0ZPUk1fU1RBVFVTX1VOU1BFQ0lGSUVEEAASGgoWRk9STV9TVEFUVVNfQ09MTEVDVElORxABEhYKEkZPUk1fU1RBVFVTX1JFVklFVxACEhoKFkZPUk1fU1RBVFVTX1NVQk1JVFRJTkcQAxIZChVGT1JNX1NUQVRVU19TVUJNSVRURUQQBBIZChVGT1JNX1NUQVRVU19DQU5DRUxMRUQQBRIZChVGT1JNX1NUQVRVU19FU0NBTEFURUQQBhIYChRGT1JNX1NUQVRVU19JTl9ET1VCVBAHMrgFCgtGb3JtU2VydmljZRJaCglMaXN0Rm9ybXMSJS5waHlsYWN0ZXJ5LmFnZW50LnYxLkxpc3RGb3Jtc1JlcXVlc3QaJi5waHlsYWN0ZXJ5LmFnZW50LnYxLkxpc3RGb3Jtc1Jlc3BvbnNlElQKB0dldEZvcm0SIy5waHlsYWN0ZXJ5LmFnZW50LnYxLkdldEZvcm1SZXF1ZXN0GiQucGh5bGFjdGVyeS5hZ2VudC52MS5HZXRGb3JtUmVzcG9uc2USYwoMVmFsaWRhdGVGb3JtEigucGh5bGFjdGVyeS5hZ2VudC52MS5WYWxpZGF0ZUZvcm1SZXF1ZXN0GikucGh5bGFjdGVyeS5hZ2VudC52MS5WYWxpZGF0ZUZvcm1SZXNwb25zZRJjCgxTaW11bGF0ZUZvcm0SKC5waHlsYWN0ZXJ5LmFnZW50LnYxLlNpbXVsYXRlRm9ybVJlcXVlc3QaKS5waHlsYWN0ZXJ5LmFnZW50LnYxLlNpbXVsYXRlRm9ybVJlc3BvbnNlEloKCVN0YXJ0Rm9ybRIlLnBoeWxhY3RlcnkuYWdlbnQudjEuU3RhcnRGb3JtUmVxdWVzdBomLnBoeWxhY3RlcnkuYWdlbnQudjEuU3RhcnRGb3JtUmVzcG9uc2USYwoMR2V0Rm9ybVN0YXRlEigucGh5bGFjdGVyeS5hZ2VudC52MS5HZXRGb3JtU3RhdGVSZXF1ZXN0GikucGh5bGFjdGVyeS5hZ2VudC52MS5HZXRGb3JtU3RhdGVSZXNwb25zZRJsCg9MaXN0U3VibWlzc2lvbnMSKy5waHlsYWN0ZXJ5LmFnZW50LnYxLkxpc3RTdWJtaXNzaW9uc1JlcXVlc3QaLC5waHlsYWN0ZXJ5LmFnZW50LnYxLkxpc3RTdWJtaXNzaW9uc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * ListFormsRequest requests all forms.
@@ -639,6 +639,14 @@ export type ListSubmissionsRequest = Message<"phylactery.agent.v1.ListSubmission
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * everyone lists what all people of the tenant submitted by submit_form. Anybody without the role handler or operator
+   * gets PERMISSION_DENIED with ROLE_REQUIRED. A form that is submitted by another tool is not among them.
+   *
+   * @generated from field: bool everyone = 4;
+   */
+  everyone: boolean;
 };
 
 /**
@@ -677,13 +685,13 @@ export const ListSubmissionsResponseSchema: GenMessage<ListSubmissionsResponse> 
   messageDesc(file_phylactery_agent_v1_form, 18);
 
 /**
- * FormSubmission is a session that reached a submission.
+ * FormSubmission is a session that reached a submission or, with everyone, a stored submission.
  *
  * @generated from message phylactery.agent.v1.FormSubmission
  */
 export type FormSubmission = Message<"phylactery.agent.v1.FormSubmission"> & {
   /**
-   * session_id identifies the session.
+   * session_id identifies the session. Empty with everyone.
    *
    * @generated from field: string session_id = 1;
    */
@@ -725,25 +733,46 @@ export type FormSubmission = Message<"phylactery.agent.v1.FormSubmission"> & {
   runId: string;
 
   /**
-   * tool_call_id is the call in that run, as in Run.tool_calls.
+   * tool_call_id is the call in that run, as in Run.tool_calls. Empty with everyone.
    *
    * @generated from field: string tool_call_id = 7;
    */
   toolCallId: string;
 
   /**
-   * start_time is when the session was started.
+   * start_time is when the session was started. Not set with everyone.
    *
    * @generated from field: google.protobuf.Timestamp start_time = 8;
    */
   startTime?: Timestamp | undefined;
 
   /**
-   * update_time is when it was last changed.
+   * update_time is when it was last changed, and when it was submitted with everyone.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 9;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * submission_id identifies what was stored by submit_form. Empty if nothing was.
+   *
+   * @generated from field: string submission_id = 10;
+   */
+  submissionId: string;
+
+  /**
+   * user_id is the person who submitted it.
+   *
+   * @generated from field: string user_id = 11;
+   */
+  userId: string;
+
+  /**
+   * values are what was stored, in the form's order. Those of sensitive fields are shown with everyone alone.
+   *
+   * @generated from field: repeated phylactery.agent.v1.FormValue values = 12;
+   */
+  values: FormValue[];
 };
 
 /**
@@ -824,8 +853,9 @@ export const FormStatusSchema: GenEnum<FormStatus> = /*@__PURE__*/
 
 /**
  * FormService describes the forms and the caller's sessions. Every call concerns the authenticated caller's own data
- * only. A form is filled in by sending messages to its thread with ChatService. Values of sensitive fields are never
- * returned.
+ * only, except that handlers and operators list what all people of their tenant submitted. A form is filled in by sending
+ * messages to its thread with ChatService. Values of sensitive fields are never returned to the person, and to the team
+ * only where the form names them among what it submits.
  *
  * @generated from service phylactery.agent.v1.FormService
  */
@@ -894,7 +924,8 @@ export const FormService: GenService<{
     output: typeof GetFormStateResponseSchema;
   },
   /**
-   * ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time.
+   * ListSubmissions lists the caller's sessions that reached a submission, newest first, one page at a time. With
+   * everyone it lists the submissions stored of all people of the tenant, for the roles handler and operator.
    *
    * @generated from rpc phylactery.agent.v1.FormService.ListSubmissions
    */
