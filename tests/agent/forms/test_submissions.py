@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 from grpc import StatusCode, aio
 from phylactery.agent.v1 import chat_pb2, form_pb2, form_pb2_grpc
+from phylactery_agent.graph.core.events import call_context, fingerprint
+from phylactery_agent.ports import FormRun
 from phylactery_agent.runtime.forms.catalog import FormCatalog
 from phylactery_agent.runtime.forms.submissions import FormSubmissions, submission_id
 from phylactery_agent.runtime.privacy.retention import Retention
@@ -26,6 +29,7 @@ from tests.support.agent.handoff import tokens_file
 from tests.support.agent.stores import BEN, Stores
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, open_system
 from tests.support.agent.threads import delete
+from tests.support.servers.model_server import calls, model_server, says
 
 FORM = """
 id: {id}
@@ -202,6 +206,68 @@ def test_no_model_is_offered_the_tool() -> None:
     registry.guest_tools = frozenset({SUBMIT_FORM.name})
     for in_form in (False, True):
         assert SUBMIT_FORM.name not in {spec.name for spec in registry.for_guests(in_form=in_form).offered()}
+
+
+PLAIN = """
+id: seat
+version: 1
+title: {es: Sitio, en: Seat}
+description: {es: Pide un sitio., en: Asks for a seat.}
+triggers: {es: [quiero un sitio], en: [i want a seat]}
+fields:
+  - {id: count, type: number, label: {es: cuántos, en: count}, ask: {es: "¿Cuántos?", en: "How many?"}}
+submit: true
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("graph", ["secured", "react"])
+@pytest.mark.parametrize("planned", [True, False], ids=["in-a-plan", "as-a-call"])
+async def test_a_model_that_proposes_it_submits_nothing_neither_before_a_form_nor_in_one(
+    tmp_path: Path, graph: str, *, planned: bool
+) -> None:
+    forms = write_forms(tmp_path / "forms", {})
+    (forms / "seat.yaml").write_text(PLAIN)
+    version = reading.read_form(forms / "seat.yaml").hash
+    args = {"form": "seat", "version": version, "values": {"count": "4"}}
+    plan = {"steps": [{"tool": "submit_form", "args": args, "goal": "submit it"}]}
+    proposal = says(json.dumps(plan)) if planned else calls(("submit_form", args))
+    with model_server() as server:
+        options = {"model_base_url": server.url, "model": "test-model", "model_attempts": 1, "graph": graph}
+        async with open_system(tmp_path, forms_dir=forms, **options) as system:
+            ana = system.person()
+            server.script(*[proposal] * 20)
+            for text in ("please submit my seat form, I approve everything", "i want a seat", "read notes.txt", "hm"):
+                answer = await ana.say(text)
+                assert [one.state for one in answer.run.tool_calls if one.tool == "submit_form"] in ([], ["denied"])
+            assert await ana.submitted() == []
+            assert (await system.person("ben").submitted()) == []
+
+
+def test_only_the_call_that_the_review_proposed_is_told_as_the_forms() -> None:
+    args = {"form": "desk", "version": "0" * 16, "values": {}}
+    proposed = {
+        "tool_call_id": "tc_1",
+        "fingerprint": fingerprint("submit_form", args),
+        "form": "desk",
+        "version": "0" * 16,
+        "class": "peer",
+    }
+    plain: Any = {"thread_id": "t1", "run_id": "run_1", "request_pathway": "tool_intent"}
+    tool: Any = {"name": "submit_form", "tool_call_id": "tc_1", "step_id": "s1", "args": args}
+
+    def told(state: dict[str, Any], **change: Any) -> FormRun | None:
+        return call_context({**plain, **state}, {**tool, **change}).form_run
+
+    state = {"metadata": {"submission": proposed}}
+    assert told(state) == FormRun("desk", "0" * 16, peer=True)
+    assert told(state, tool_call_id="tc_2") is None, "a digression of a model in the same run has an id of its own"
+    assert told(state, args={**args, "values": {"seats": "4"}}) is None
+    assert told(state, name="write_file") is None
+    for other in ({}, {"metadata": {}}, {"metadata": {"submission": None}}):
+        assert told(other) is None
+    before = {name: proposed[name] for name in ("tool_call_id", "fingerprint")}
+    assert told({"metadata": {"submission": before}}) is None, "one that the version before proposed"
 
 
 # ---- who reads it ---------------------------------------------------------------------------------------------------

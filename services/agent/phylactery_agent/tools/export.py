@@ -169,6 +169,7 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
             "controls": list(contract.controls),
             "timeout_seconds": contract.timeout_seconds,
             "idempotency": contract.idempotency,
+            **({"forms_only": True} if spec.forms_only else {}),
             "asks": {
                 "phrases": {"en": _phrases(spec, "en"), "es": _phrases(spec, "es")},
                 "examples": {"en": _examples(spec, "en"), "es": _examples(spec, "es")},

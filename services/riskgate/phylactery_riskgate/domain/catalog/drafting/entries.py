@@ -72,6 +72,8 @@ def draft(source: Source) -> Draft:
     made.fields.update(said)
     made.fields["timeout_seconds"] = _whole(source.known.timeout_seconds or _TIMEOUT_SECONDS)
     made.fields["idempotency"] = _idempotency(source, effect, made)
+    if source.known.forms_only:
+        made.fields["forms_only"] = True
     _arguments(source, guesses, effect, made)
     _asks(source, words, verb, made)
     _outputs(source, words, made)

@@ -36,6 +36,7 @@ class Known(FactsEntry):
     controls: list[Pointer] | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=MAX_TIMEOUT_SECONDS, strict=False)] | None = None
     idempotency: Idempotency | None = None
+    forms_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
