@@ -26,12 +26,12 @@ ENTRY = """tools:
     description_es: Envía un recordatorio.
     schema: {type: object, properties: {to: {type: string}, invoice: {type: string}, text: {type: string}}}
 """
-FORMS = """  - name: write_file
-    risk: medium
-    effect: write
-    description: Writes a file.
-    description_es: Escribe un archivo.
-    schema: {type: object, properties: {path: {type: string}, content: {type: string}}}
+FORMS = """  - name: send_email
+    risk: high
+    effect: irreversible
+    description: Sends a mail.
+    description_es: Envía un correo.
+    schema: {type: object, properties: {to: {type: string}, subject: {type: string}, body: {type: string}}}
 """
 
 

@@ -146,7 +146,7 @@ def _silent(bundle: Bundle) -> Iterator[BundleFinding]:
 def _unseen(bundle: Bundle) -> Iterator[BundleFinding]:
     for name, tool in sorted(bundle.tools.items()):
         unseen = unseen_arguments(tool.schema)
-        if unseen:
+        if unseen and not tool.forms_only:  # a form's fields are its author's, and no policy can know them
             message = f"no policy can look at these arguments of {name}: {', '.join(unseen)}"
             yield BundleFinding(Severity.NOTE, TOOLS_FILE, 0, message[:_MAX_MESSAGE])
 

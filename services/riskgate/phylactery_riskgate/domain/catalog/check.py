@@ -97,7 +97,9 @@ def _examples(tool: CatalogTool, language: str) -> tuple[str, ...]:
 
 
 def _asking(tool: CatalogTool) -> Iterator[_Found]:
-    """Return the gaps that prevent recognizing a request for the tool."""
+    """Return the gaps that prevent recognizing a request for the tool; nobody asks for a tool for forms alone."""
+    if tool.forms_only:
+        return
     for language, name in LANGUAGES.items():
         phrases, examples = _phrases(tool, language), _examples(tool, language)
         if not phrases:
