@@ -120,6 +120,7 @@ async def test_an_old_form_that_names_a_file_is_stored_as_said_when_it_is_loaded
     ana, ben = own.person("ana"), own.person("ben")
     for person, mail in ((ana, "ana@example.org"), (ben, "ben@example.org")):
         await submit(person, "chair", mail)
+        own.clock.advance(1)
         await submit(person, "table", mail)
     for person, mail in ((ana, "ana@example.org"), (ben, "ben@example.org")):
         assert await person.submitted() == [{"email": mail, "key": ""}, {"email": mail}]
@@ -151,6 +152,7 @@ async def test_what_is_submitted_is_sealed_and_a_sensitive_field_goes_only_if_th
     ana = own.person()
     await submit(ana, "desk", "zarzuela@example.org")
     assert KEY.encode() not in own.everything_stored()
+    own.clock.advance(1)
     rows = sqlite3.connect(own.folder / "agent" / "agent.db").execute("SELECT answers FROM agent_form_submissions")
     assert [b"zarzuela" in answers for (answers,) in rows] == [False]
     await submit(ana, "vault", "ana@example.org")
@@ -293,6 +295,7 @@ async def test_the_team_of_the_tenant_reads_everyones_and_nobody_else_does(tmp_p
         ana = system.bearer(tokens["ana@acme"])
         guest = Person(system, (*system.bearer(tokens["channel@acme"]).metadata, ("x-phylactery-subject", "wa:usr_1")))
         await submit(ana, "desk", "ana@example.org")
+        system.clock.advance(1)
         await submit(guest, "vault", "guest@example.org")
         for name in ("marta@acme", "olga@acme"):
             seen = await system.bearer(tokens[name]).submissions(everyone=True)
