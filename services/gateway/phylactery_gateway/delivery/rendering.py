@@ -154,7 +154,8 @@ class Renderer:
             lines[longest] = say("above", self._language, name=name, count=len(value))
         told = [*([] if head == [text] else [text]), *(part for at in sorted(before) for part in before[at])]
         lines = [*head, *careful, *lines]
-        whole = len("\n".join(lines)) <= room and len(told) <= _MOST_BEFORE
+        messages = sum(len(part) // self._limits.text + 1 for part in told)
+        whole = len("\n".join(lines)) <= room and messages <= _MOST_BEFORE
         if not whole:
             lines.insert(1, say("card_too_long", self._language))
         return [Outgoing(part) for part in told[:_MOST_BEFORE]], lines, whole

@@ -202,16 +202,20 @@ class Inbox:
             outbox.add(connection, row.conversation_id, f"notice:{message_id}", [told], now_us)
 
     def _reacted(self, connection: Connection, channel: Channel, account: str, received: Received, now_us: int) -> None:
-        """Take an emoji for the button that it stands for, or tell how the card it is on is answered, once a card."""
-        row = self._conversation(connection, channel, account, received.sender, now_us)
-        chosen = answered_by_sign(connection, row.conversation_id, received.refers_to, received.text)
-        if chosen:
-            pressed = replace(received, kind=Kind.CHOICE, option=chosen)
-            self._received(connection, channel, account, pressed, now_us)
-        elif chosen is not None and row.human_until_us <= now_us:
-            outbox.open_window(connection, row.conversation_id, now_us)
-            told = Outgoing(say("how_to_react", row.language))
-            outbox.add(connection, row.conversation_id, f"reaction:{received.refers_to}", [told], now_us)
+        """Take an emoji for the button that it stands for, or tell how the card it is on is answered, once a card.
+
+        It makes nobody known: who was sent a card is.
+        """
+        user_id = people.find(connection, channel.name, received.sender.identities, now_us)
+        for row in people.conversations_of(connection, user_id, account) if user_id else ():
+            chosen = answered_by_sign(connection, row.conversation_id, received.refers_to, received.text)
+            if chosen:
+                pressed = replace(received, kind=Kind.CHOICE, option=chosen)
+                self._received(connection, channel, account, pressed, now_us)
+            elif chosen is not None and row.human_until_us <= now_us:
+                outbox.open_window(connection, row.conversation_id, now_us)
+                told = Outgoing(say("how_to_react", row.language))
+                outbox.add(connection, row.conversation_id, f"reaction:{received.refers_to}", [told], now_us)
 
     def _work_us(self, connection: Connection, row: sa.Row[Any], now_us: int) -> int:
         """Return when the conversation's messages are given to the agent: after a pause in them, but not too late."""
