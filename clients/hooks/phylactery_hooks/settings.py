@@ -44,14 +44,14 @@ class HelperSettings:
         """Return the token, empty if none is configured. Raise SettingsError."""
         if not self.token_file:
             return ""
-        from phylactery_client.secret_files import ExposedSecretError, read_secret_file  # late: it brings gRPC
+        from phylactery_client.secret_files import read_secret_file  # late: it brings gRPC
 
         try:
             return read_secret_file(Path(self.token_file).expanduser()).decode().strip()
-        except ExposedSecretError as error:
-            raise SettingsError(f"token file {error}") from None
-        except (OSError, UnicodeDecodeError):
-            raise SettingsError(f"token file '{self.token_file}' cannot be read") from None
+        except OSError as error:
+            raise SettingsError(f"token file '{self.token_file}' cannot be read ({error.strerror})") from None
+        except UnicodeDecodeError:
+            raise SettingsError(f"token file '{self.token_file}' is not UTF-8 text") from None
 
     def secret_files(self) -> list[str]:
         """Return the files that hold secrets of the gate."""

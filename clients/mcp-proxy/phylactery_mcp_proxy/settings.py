@@ -94,13 +94,11 @@ class GateTarget:
 
 def read_secret(path: Path, option: str) -> str:
     """Return a file's only line. Raise ConfigError, without its content."""
-    from phylactery_client.secret_files import ExposedSecretError, read_secret_file  # late: it brings gRPC
+    from phylactery_client.secret_files import read_secret_file  # late: it brings gRPC
 
     try:
         data = read_secret_file(path, _MAX_SECRET_BYTES)
         text = data.decode().strip()
-    except ExposedSecretError as error:
-        raise ConfigError(f"{option}: {error}") from None
     except OSError as error:
         raise ConfigError(f"{option}: {path} cannot be read ({error.strerror})") from None
     except UnicodeDecodeError:

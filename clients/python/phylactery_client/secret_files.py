@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -9,20 +10,16 @@ from pathlib import Path
 _OTHERS, _OTHERS_WRITE = 0o077, 0o022
 
 
-class ExposedSecretError(ValueError):
-    """Others may read or write the file; the message names the remedy and nothing of the content."""
-
-
 def read_secret_file(path: Path, limit: int = 64 * 1024) -> bytes:
     """Return the content of a file with a secret, at most ``limit`` bytes and one more.
 
     A file of somebody else's is mounted, and its owner decides who may read it; nobody else may write it. The services
-    read theirs by the same rule. Raise ExposedSecretError, and OSError.
+    read theirs by the same rule. Raise OSError; if others may read the file, its strerror names the remedy.
     """
     with path.open("rb") as file:
         found = os.fstat(file.fileno())
         forbidden = _OTHERS if found.st_uid == os.geteuid() else _OTHERS_WRITE
         mode = stat.S_IMODE(found.st_mode)
         if stat.S_ISREG(found.st_mode) and mode & forbidden:
-            raise ExposedSecretError(f"{path}: mode {mode:04o} makes it accessible to others; run: chmod 600 {path}")
+            raise PermissionError(errno.EACCES, f"mode {mode:04o} makes it accessible to others; run: chmod 600 {path}")
         return file.read(limit + 1)
