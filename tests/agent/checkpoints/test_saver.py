@@ -368,7 +368,8 @@ async def test_a_file_whose_values_lay_by_their_keys_keeps_them_all(tmp_path: Pa
             ("agent_tool_calls", "content_hash"),
         ):
             file.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        for table in ("form_sessions", "escalations", "escalation_entries", "escalation_queues", "lifts", "shares"):
+        escalations = ("escalations", "escalation_entries", "escalation_queues")
+        for table in ("form_sessions", *escalations, "lifts", "shares", "form_submissions"):
             file.execute(f"DROP TABLE agent_{table}")
     database = Database(url)
     database.migrate("phylactery_agent")

@@ -73,6 +73,7 @@ def test_the_built_in_tools_are_in_the_default_catalog(default: Bundle) -> None:
         "http_get": ("medium", "read", "read_only"),
         "send_email": ("high", "irreversible", "unsafe"),
         "send_file": ("medium", "write", "idempotent_by_key"),
+        "submit_form": ("medium", "write", "idempotent_by_key"),
     }
 
 
