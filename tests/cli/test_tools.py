@@ -44,7 +44,8 @@ def test_every_tool_of_the_agent_is_exported_with_its_schema_and_contract(export
         tool = tools[spec.name]
         assert tool["inputSchema"] == json.loads(json.dumps(dict(spec.schema)))
         assert tool["annotations"]["readOnlyHint"] == (spec.contract.effect == "read")
-        assert tool["catalog"]["asks"]["examples"]["es"]
+        assert tool["catalog"].get("forms_only", False) == spec.forms_only
+        assert bool(tool["catalog"]["asks"]["examples"]["es"]) != spec.forms_only, "nobody asks for these"
 
 
 def test_what_is_drafted_of_the_agents_tools_is_the_contract_they_have(drafted: dict[str, CatalogTool]) -> None:
@@ -57,6 +58,7 @@ def test_what_is_drafted_of_the_agents_tools_is_the_contract_they_have(drafted: 
             spec.contract.effect,
             spec.contract.idempotency,
         )
+        assert tool.forms_only == spec.forms_only
 
 
 def test_every_example_of_the_agents_is_heard_by_the_phrases_its_patterns_stand_for(
