@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,15 @@ from phylactery_hooks.workspace import Workspace
 
 from tests.support.hooks.host import Coder, prepared
 from tests.support.riskgate.serving import ServedRiskGate
+
+
+@pytest.fixture(scope="session")
+def tmp_path_factory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pytest.TempPathFactory]:
+    """Make folders outside /dev, below which nothing is a workspace; those of other tests are (tests/conftest.py)."""
+    own = copy.copy(tmp_path_factory)
+    with tempfile.TemporaryDirectory(prefix="phylactery-hooks-", dir="/tmp", ignore_cleanup_errors=True) as base:
+        own._basetemp = Path(base).resolve()
+        yield own
 
 
 @pytest.fixture(scope="session")
