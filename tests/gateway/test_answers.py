@@ -218,7 +218,7 @@ async def test_a_thumb_on_a_card_answers_exactly_that_one(stores: Stores, sign: 
     ("sign", "high_risk"), [("❤️", False), ("👌", False), ("🙏", False), ("👍", True), ("👎", True)]
 )
 async def test_another_sign_and_a_thumb_at_high_risk_answer_nothing_and_one_line_says_how(
-    stores: Stores, sign: str, high_risk: bool
+    stores: Stores, sign: str, high_risk: bool | None
 ) -> None:
     options = tuple(Option(one.title, {**one.does, "high_risk": high_risk}) for one in card().options)
     await stores.told(Outgoing("May I?", options))

@@ -134,7 +134,8 @@ async def test_requests_that_never_come_are_refused_at_once_where_nobody_is_know
         calls = [channel.stream_unary(LIST)(never()) for _ in range(1_200)]
         codes = await codes_of(calls, 30)
         assert codes.count(Code.UNAUTHENTICATED) > RELIABLY * len(codes)
-        assert set(codes) <= {Code.UNAUTHENTICATED, Code.CANCELLED}
+        # UNAVAILABLE: more were opened at once than one connection may have, and the transport refused them unread
+        assert set(codes) <= {Code.UNAUTHENTICATED, Code.CANCELLED, Code.UNAVAILABLE}
         assert await ask(running.port, ANA) == "served"
 
 

@@ -41,7 +41,7 @@ def person(bsuid: str = "ES.1", phone: str = "341") -> Sender:
 
 def card(approval_id: str = "ap_1", text: str = "May I?") -> Outgoing:
     """Return a question with two buttons."""
-    does = {"approval": approval_id, "args_hash": f"hash of {approval_id}"}
+    does = {"approval": approval_id, "args_hash": f"hash of {approval_id}", "high_risk": False}
     return Outgoing(text, (Option("Sí", {**does, "approve": True}), Option("No", {**does, "approve": False})))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -40,12 +40,12 @@ def value_text(one: Field, value: str, language: Language) -> str:
     return say("hidden", language) if one.sensitive else shown(one.type, value, language)
 
 
-def summary(form: Form, conversation: ConversationState) -> str:
-    """Return what was given so far, in the order of the form; empty if nothing was."""
+def summary(form: Form, conversation: ConversationState, fields: Collection[str] | None = None) -> str:
+    """Return what was given so far, in the order of the form, of all fields or of these; empty if nothing was."""
     language = conversation["language"]
     parts = []
     for one in form.fields:
-        if not applies(one, conversation):
+        if not applies(one, conversation) or (fields is not None and one.id not in fields):
             continue
         if one.id in conversation["values"]:
             value = value_text(one, conversation["values"][one.id]["value"], language)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from phylactery_understanding.replies.talk import read_talk
 
 from phylactery_forms.definitions.model import Field, Form
+from phylactery_forms.definitions.templates import placeholders
 from phylactery_forms.dialogue.messages import (
     ask_text,
     choice_list,
@@ -89,12 +90,18 @@ def completed(turn: FormTurn, form: Form, conversation: ConversationState, *, an
 
 
 def review(form: Form, conversation: ConversationState) -> str:
-    """Return everything that is sent, and the question whether to send it."""
-    language = conversation["language"]
-    if form.submit is not None and form.submit.confirm is not None:
-        return with_values(form.submit.confirm[language], form, conversation)
-    own = own_text("review", form, conversation)
-    return own or say("review", language, title=form.title[language], summary=summary(form, conversation))
+    """Return everything that is sent, and the question whether to send it.
+
+    What a text of the form's author leaves out of what is stored for the team is said besides: a yes is for all of it.
+    """
+    language, submit = conversation["language"], form.submit
+    own = submit.confirm if submit is not None and submit.confirm is not None else form.prompts.get("review")
+    if own is None:
+        return say("review", language, title=form.title[language], summary=summary(form, conversation))
+    text = with_values(own[language], form, conversation)
+    left = set(() if submit is None else submit.fields) - set(placeholders(own[language]))
+    told = summary(form, conversation, left)
+    return f"{told}\n\n{text}" if told else text
 
 
 def finished(form: Form, conversation: ConversationState) -> str:

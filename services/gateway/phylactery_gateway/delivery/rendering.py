@@ -123,25 +123,27 @@ class Renderer:
         return [*told, *(message for one in calls for message in self._call(self._question(one), one))]
 
     def _call(self, text: str, one: PendingApproval) -> Sequence[Outgoing]:
-        """Return the messages of a call. The buttons are under one that begins with the question and names everything.
+        """Return the messages of a call. The buttons are under one that begins with a question of one line.
 
+        That message names every argument.
         What has no room there goes before it, in messages that begin with the argument's name: a message that begins in
-        the middle of a value would be written by whoever wrote the value. What cannot be shown whole has no yes.
+        the middle of a value would be written by whoever wrote the value, and so would a text of several lines that the
+        agent read from a file. What does not fit has no yes; what RiskGate leaves out of a long value is said.
         """
         before, lines, whole = self._shown(text, one)
         if one.approval_class != "self" or not one.args_hash:
             return [*before, Outgoing("\n".join(lines))]
-        bound: dict[str, Any] = {"approval": one.approval_id, "args_hash": one.args_hash}
-        bound |= {"high_risk": True} if one.risk in _HIGH else {}
+        bound = {"approval": one.approval_id, "args_hash": one.args_hash, "high_risk": one.risk in _HIGH}
         yes, no = say("yes", self._language), say("no", self._language)
         agrees, refuses = Option(yes, {**bound, "approve": True}), Option(no, {**bound, "approve": False})
-        in_words = say("answer_in_words", self._language, yes=yes, no=no)
+        in_words = say("answer_in_words" if whole else "answer_with_no", self._language, yes=yes, no=no)
         return [*before, Outgoing("\n".join(lines), (agrees, refuses) if whole else (refuses,), in_words=in_words)]
 
     def _shown(self, text: str, one: PendingApproval) -> tuple[Sequence[Outgoing], Sequence[str], bool]:
         """Return what goes before the message with the buttons, the lines of that, and whether it is everything."""
         room, before = self._limits.body, dict[int, Sequence[str]]()
-        head = [text] if len(text) <= room // 2 else [self._question(one)]
+        is_question = len(text) <= room // 2 and ("\n" not in text or one.tool == _SUBMIT_FORM)
+        head = [text] if is_question else [self._question(one)]
         careful = [say("high_risk", self._language)] if one.risk in _HIGH else []
         named = [self._argument(argument.path, argument.display) for argument in one.arguments]
         lines = [f"{name}: {value}" for name, value in named]

@@ -34,6 +34,7 @@ left_out = …[{ $count } characters are not shown here]…
 above = { $name }: as above ({ $count } characters)
 card_too_long = This is too long to be shown here whole, so you cannot say yes to it here.
 answer_in_words = Answer “{ $yes }” or “{ $no }”.
+answer_with_no = Answer “{ $no }” to turn it down; it can be approved elsewhere only.
 how_to_react = That sign answers nothing there. Press a button of the message, or quote it and write “yes” or “no”.
 high_risk = Careful: this cannot be undone easily.
 sent_sticker = [sticker]

@@ -34,6 +34,7 @@ left_out = …[{ $count } caracteres que aquí no se ven]…
 above = { $name }: lo de arriba ({ $count } caracteres)
 card_too_long = Es demasiado largo para verlo entero aquí, así que desde aquí no se puede aceptar.
 answer_in_words = Responde «{ $yes }» o «{ $no }».
+answer_with_no = Responde «{ $no }» para rechazarlo; aceptarlo solo se puede en otro sitio.
 how_to_react = Ese signo ahí no responde a nada. Pulsa un botón del mensaje, o cítalo y escribe «sí» o «no».
 high_risk = Cuidado: esto no se deshace fácilmente.
 sent_sticker = [sticker]

@@ -48,6 +48,11 @@ class Before(NamedTuple):
         does = next((one.does for one in self.message.options if one.does.get("approve")), None)
         return (str(does["approval"]), str(does["args_hash"])) if does is not None and self.whole else None
 
+    @property
+    def approval_id(self) -> str:
+        """The approval that one of its buttons answers, '' if none does."""
+        return next((str(one.does["approval"]) for one in self.message.options if "approval" in one.does), "")
+
     def option(self, wanted: bool) -> str:
         """Return the id of the option that says yes, or no, to an approval; '' if it has none."""
         found = (at for at, one in enumerate(self.message.options) if one.does.get("approve") is wanted)
@@ -101,13 +106,14 @@ def typed_number(about: Sequence[Before], number: int) -> str:
 def answered_by_sign(connection: Connection, conversation_id: str, on: str, sign: str) -> str | None:
     """Return the option that an emoji on a message chooses, '' if it chooses none, None if the message asks nothing.
 
-    A thumb answers exactly the card it is on, unless that is of high risk. An emoji that was taken away says nothing.
+    A thumb answers exactly the card it is on, unless that is of high risk, or from before its risk was noted. An emoji
+    that was taken away says nothing.
     """
     about = before(connection, conversation_id, 0, on) if on and sign else ()
     if not about or not any(map(_is_approval, about[0].message.options)):
         return None
     wanted = _SIGNS.get(_TONES.sub("", sign))
-    if wanted is None or any(one.does.get("high_risk") for one in about[0].message.options):
+    if wanted is None or any(one.does.get("high_risk") is not False for one in about[0].message.options):
         return ""
     return about[0].option(wanted)
 

@@ -438,7 +438,8 @@ def _open_card(connection: Connection, conversation_id: str, about: Sequence[car
         .limit(_LAST_TURNS)
     )
     answered = {json.loads(row.body)["approval_id"] for row in given}
-    found = [one.option(wanted) for one in about if one.card is not None and one.card[0] not in answered]
+    waiting = [one.option(wanted) for one in about if one.approval_id and one.approval_id not in answered]
+    found = list(filter(None, waiting))
     return found[0] if len(found) == 1 else ""
 
 

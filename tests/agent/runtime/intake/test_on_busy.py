@@ -17,7 +17,7 @@ from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.dispatch.leases import LEASE_SECONDS
 from phylactery_chassis.errors import FailedPrecondition
 
-from tests.support.agent.stores import T1, Stores
+from tests.support.agent.stores import ANA, T1, Stores
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of, refused, runs_of
 
 CANCELLED = event_pb2.RUN_STATUS_CANCELLED
@@ -378,3 +378,30 @@ async def test_a_wait_leaves_the_cards_that_wait(system: System, ana: Person, mo
     assert (await first).run.status == CANCELLED
     assert "otra.txt" in (await saying).reply.text
     assert (await ana.run(asked.run.id)).status == SUSPENDED
+
+
+async def test_a_stop_behind_a_message_that_was_to_go_first_stops_both(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with held_turn(system, ana, monkeypatch) as first:
+        second = await say_next(system, ana, 2, WRITE, on_busy=INTERRUPT)
+        stop = await say_next(system, ana, 3, "para")
+    assert (await first).run.status == CANCELLED
+    assert (await second).run.status == CANCELLED
+    assert "notas.txt" in (await stop).reply.text
+
+
+async def test_what_somebody_else_approved_is_not_begun_after_a_stop(stores: Stores) -> None:
+    await stores.accepted("request-1", text=WRITE)
+    claim = await stores.claimed()
+    await stores.end(claim, status="suspended", approval_id="ap_1")
+    await stores.accepted("request-2", text="hola")
+    second = await stores.claimed()
+    waiting = await stores.runs.get(ANA, claim.run.run_id)
+    assert await stores.inbox.note_approval_decided(waiting, "APPROVED") is not None
+    await stores.accepted("request-3", text="para")
+    await stores.end(second)
+    resumed = await stores.claimed()
+    assert resumed.run.run_id == claim.run.run_id
+    [row] = [one for one in stores.rows("agent_runs", "run_id, cancel_us") if one.run_id == claim.run.run_id]
+    assert row.cancel_us > 0

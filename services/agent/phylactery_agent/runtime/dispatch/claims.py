@@ -45,28 +45,23 @@ _BUSY_SECONDS = 0.05
 _SET_ASIDE = 100
 """Maximum number of turns that one claim sets aside because they no longer need to be served."""
 
-_stopping = INBOX.alias()
-_first_stopping = (
-    sa.select(INBOX.c.turn_id)
-    .where(INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == "waiting", INBOX.c.on_busy == "interrupt")
-    .order_by(INBOX.c.position)
-    .limit(1)
-)
 _THREAD = Query(
     sa.select(
         THREADS.c.thread_key,
         THREADS.c.handed_off,
         FORM_IS_OPEN.label("form_open"),
         sa.func.coalesce(FORM_RUN, "").label("form_run"),
-        _stopping.c.turn_id.label("stopped_by"),
-        _stopping.c.text.label("stopped_with"),
-        _stopping.c.created_us.label("stopped_us"),
     )
-    .select_from(THREADS.outerjoin(_stopping, _stopping.c.turn_id == _first_stopping.correlate(None).scalar_subquery()))
     .where(THREADS.c.thread_key == sa.bindparam("of_thread"))
-    .with_for_update(of=THREADS)
+    .with_for_update()
 )
-"""A thread, and the first message in it that is to go before what is served."""
+_GOING_FIRST = Query(
+    sa.select(INBOX.c.position, INBOX.c.text, INBOX.c.created_us)
+    .where(INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == "waiting", INBOX.c.on_busy == "interrupt")
+    .order_by(INBOX.c.position)
+)
+"""The messages of a thread that are to go before what is served: read once the thread is locked, for one that was
+accepted while this waited for the lock is not in what was read with it."""
 _STOP = Update(
     sa.update(RUNS)
     .where(RUNS.c.run_id == sa.bindparam("of_run"), RUNS.c.cancel_us == 0)
@@ -293,8 +288,8 @@ class ClaimStore:
             opened = _active_runs(connection, turn.thread_key, now)
             active = next((run for run in opened if run.run_id == run_id), None)
             assert active is not None, "what was just written is there"
-        if _is_stopped(turn, active, thread):
-            _STOP.run(connection, {"of_run": active.run_id, "at_us": thread.stopped_us})
+        if stopped_us := _stopped_us(connection, turn, active):
+            _STOP.run(connection, {"of_run": active.run_id, "at_us": stopped_us})
         if active.status == RunStatus.RUNNING and active.lease_owner not in ("", holder) and active.left_us > 0:
             raise HeldError(f"run {active.run_id} is held by another process", active.left_us / MICROSECONDS)
         if active.wait_us > 0 and not waited:
@@ -350,13 +345,17 @@ class ClaimStore:
         return Claim(stored, run_of(taken), lease, attempt, beside, silent)
 
 
-def _is_stopped(turn: StoredTurn, active: Record, thread: Record) -> bool:
-    """Return True if a message behind this one says to stop: nothing of this one is begun any more.
+def _stopped_us(connection: Connection, turn: StoredTurn, active: Record) -> int:
+    """Return when a message behind this one said to stop, 0 if none did: nothing of this one is begun any more.
 
     In a form those words may be an answer, so what was said before them there is served.
     """
-    behind = thread.stopped_by not in (None, turn.turn_id) and turn.kind == "message"
-    return behind and active.graph != FORM_GRAPH and stops_at_once(to_text(thread.stopped_with))
+    if active.graph == FORM_GRAPH or stops_at_once(turn.text):
+        return 0
+    behind = (
+        one for one in _GOING_FIRST.all(connection, {"of_thread": turn.thread_key}) if one.position > turn.position
+    )
+    return next((int(one.created_us) for one in behind if stops_at_once(to_text(one.text))), 0)
 
 
 def _head_of(connection: Connection, thread_key: str) -> Record | None:

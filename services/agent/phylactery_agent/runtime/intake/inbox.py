@@ -38,6 +38,9 @@ _ACTIVE_RUNS = Query(
     .order_by(RUNS.c.run_id)
     .with_for_update()
 )
+_ACTIVE_NOW = Query(
+    sa.select(RUNS.c.run_id, RUNS.c.status).where(RUNS.c.thread_key == sa.bindparam("of_thread"), IS_ACTIVE)
+)
 _WAITING = Query(
     sa.select(sa.func.count().label("waiting")).where(
         INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == "waiting"
@@ -182,7 +185,9 @@ class InboxStore:
 
     async def _write(self, work: Callable[[Connection], T]) -> T:
         for _ in range(_TRIES):
-            with contextlib.suppress(IntegrityError):  # another process accepted the same message; a retry sees it
+            with contextlib.suppress(
+                IntegrityError, _StaleError
+            ):  # another process accepted the same message; a retry sees it
                 return await self._database.write(work)
         raise Unavailable("STORE_UNAVAILABLE", "write conflict on this thread; retry in a moment")
 
@@ -215,9 +220,13 @@ def _accept(connection: Connection, incoming: Incoming, now: int, shares: Shares
     served = next((run for run in active if run.status in SERVED), None)
     over = _over_share(connection, incoming, shares, now, under_way=bool(active) or waiting > 0)
     incoming = replace(incoming, over_share=over, form="" if over else incoming.form)
-    if (served is not None or waiting) and _stops(incoming, served):
+    in_form = served is not None and served.graph == FORM_GRAPH
+    if _stops(incoming) and (waiting or served is not None) and not (in_form and not waiting):
+        _require_seen(connection, incoming, active)
+        _apply_on_busy(connection, incoming, None if in_form else served, waiting=waiting > 0, now=now, stops=True)
         incoming = replace(incoming, on_busy="interrupt")
-    _apply_on_busy(connection, incoming, served, waiting=waiting > 0, now=now)
+    else:
+        _apply_on_busy(connection, incoming, served, waiting=waiting > 0, now=now)
     # next to a run that waits for the person, the claim decides whether this message opens another
     run_id = "" if waiting or active else insert_run(connection, incoming, now)
     return insert_turn(
@@ -290,16 +299,32 @@ def next_position(connection: Connection, thread_key: str, now: int) -> int:
     return int(there.last_position)
 
 
-def _stops(incoming: Incoming, served: Record | None) -> bool:
+def _stops(incoming: Incoming) -> bool:
     """Return True for words that stop what is served or waits to be. In a form they may be an answer: it decides."""
-    asked = incoming.on_busy in {"enqueue", "coalesce"} and (served is None or served.graph != FORM_GRAPH)
-    return asked and not incoming.attachments and stops_at_once(incoming.text)
+    return incoming.on_busy in {"enqueue", "coalesce"} and not incoming.attachments and stops_at_once(incoming.text)
+
+
+class _StaleError(Exception):
+    """Another process took a turn of the thread between two reads of a transaction, which is repeated then."""
+
+
+def _require_seen(connection: Connection, incoming: Incoming, active: Sequence[Record]) -> None:
+    """Raise _StaleError if another run is served by now than the one that was read before the thread was locked."""
+    now = _ACTIVE_NOW.all(connection, {"of_thread": incoming.thread_key})
+    if {(one.run_id, one.status) for one in now} != {(one.run_id, one.status) for one in active}:
+        raise _StaleError
 
 
 def _apply_on_busy(
-    connection: Connection, incoming: Incoming, served: Record | None, *, waiting: bool, now: int
+    connection: Connection,
+    incoming: Incoming,
+    served: Record | None,
+    *,
+    waiting: bool,
+    now: int,
+    stops: bool = False,
 ) -> None:
-    """Apply on_busy if a turn waits or runs; a suspended run does not count as busy. Raise THREAD_BUSY.
+    """Apply on_busy, or words that stop, if a turn waits or runs: a suspended run is not busy. Raise THREAD_BUSY.
 
     Which messages are coalesced is decided when they are claimed; see the coalescing module.
     """
@@ -310,5 +335,6 @@ def _apply_on_busy(
             "send it again once that is answered, or with another on_busy",
             metadata={"thread_id": incoming.thread_id},
         )
-    if incoming.on_busy == "interrupt" and served is not None and served.status == RunStatus.RUNNING:
+    interrupts = stops or incoming.on_busy == "interrupt"
+    if interrupts and served is not None and served.status == RunStatus.RUNNING:
         _INTERRUPT.later(connection, {"of_run": served.run_id, "now_us": now})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,7 +24,7 @@ from phylactery_agent.runtime.intake.waiting import SPOKE_AT, card_of
 from phylactery_agent.runtime.runs.lifecycle import end
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Ending, Lease, Owner, StoredRun, StoredToolCall, StoredTurn
-from phylactery_agent.runtime.storage.schema import INBOX, IS_ACTIVE, RUNS, TOOL_CALLS, to_text
+from phylactery_agent.runtime.storage.schema import FORM_SESSIONS, INBOX, IS_ACTIVE, RUNS, TOOL_CALLS, to_text
 from phylactery_agent.runtime.turn.canned_replies import CANCELLED, INTERRUPTED, apology
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 from phylactery_agent.tools.registry import ToolRegistry
@@ -33,8 +34,18 @@ _SET_RUN = RowUpdate(RUNS, "run_id")
 _STOPPED_BY = Query(
     sa.select(RUNS.c.language, RUNS.c.cancel_us, RUNS.c.cancel_reason).where(RUNS.c.run_id == sa.bindparam("of_run"))
 )
+_begins_form, _form = INBOX.alias(), FORM_SESSIONS.alias()
+FORM_TAKES = sa.or_(
+    sa.exists().where(_form.c.thread_key == RUNS.c.thread_key, _form.c.ended_us == sa.literal_column("0")),
+    sa.exists().where(
+        _begins_form.c.thread_key == RUNS.c.thread_key,
+        _begins_form.c.state == sa.literal_column("'waiting'"),
+        _begins_form.c.form != sa.literal_column("''"),
+    ),
+)
+"""Whether an open form, or one that a waiting message begins, will take what is said in the thread of a run."""
 _INTERRUPTING = Query(
-    sa.select(INBOX.c.text)
+    sa.select(INBOX.c.text, INBOX.c.attachments, FORM_TAKES.label("form_takes"))
     .join(RUNS, RUNS.c.thread_key == INBOX.c.thread_key)
     .where(
         RUNS.c.run_id == sa.bindparam("of_run"),
@@ -223,7 +234,9 @@ def _stopped(connection: Connection, lease: Lease, ending: Ending) -> Ending:
     cancelled = replace(ending, status=RunStatus.CANCELLED, approval_id="", card=(), escalation=None)
     if row is not None and row.cancel_us and not row.cancel_reason:
         by = _INTERRUPTING.one(connection, {"of_run": lease.run_id})
-        if by is not None and stops_at_once(to_text(by.text)):  # the reply to that says what was done
+        stops = by is not None and stops_at_once(to_text(by.text))
+        if by is not None and stops and not (by.form_takes or json.loads(by.attachments)):
+            # the reply to that message says what was done
             return replace(cancelled, reason=CANCELLED, reply_text="")
         reason = CANCELLED if by is None else INTERRUPTED
         return replace(cancelled, reason=reason, reply_text=apology(reason, "en" if row.language == "en" else "es"))
