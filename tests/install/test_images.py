@@ -227,7 +227,8 @@ def test_make_has_the_target_that_makes_the_secrets():
 def test_made_secrets_are_readable_in_a_container_and_by_nobody_else_on_the_machine(secrets: Path):
     assert {path.name for path in secrets.iterdir()} == MADE
     assert stat.S_IMODE(secrets.stat().st_mode) == 0o700
-    assert {stat.S_IMODE((secrets / name).stat().st_mode) for name in MADE} == {0o644}
+    modes = {name: stat.S_IMODE((secrets / name).stat().st_mode) for name in MADE}
+    assert modes == {"tokens.yaml": 0o644, "agent_token": 0o644, "user_token": 0o600}
     hashes = (secrets / "tokens.yaml").read_text(encoding="utf-8")
     for name in ("agent_token", "user_token"):
         token = (secrets / name).read_text(encoding="utf-8").strip()
@@ -254,7 +255,13 @@ def test_secrets_that_are_there_are_never_overwritten(tmp_path: Path):
 def served(secrets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """The three real services with the compose file's variables, on loopback."""
     elsewhere = re.compile(r"_(HOST|PORT|ALLOW_PLAINTEXT|RISKGATE_TARGET|MEMORY_TARGET)$")
-    files = {f"/run/secrets/{name}": secrets / Path(one["file"]).name for name, one in compose()["secrets"].items()}
+    mounted = tmp_path_factory.mktemp("mounted")
+    files = {}
+    for name, one in compose()["secrets"].items():
+        # in a container they are another owner's, whose word on who may read them holds; here they are our own
+        files[f"/run/secrets/{name}"] = copy = mounted / name
+        copy.write_bytes((secrets / Path(one["file"]).name).read_bytes())
+        copy.chmod(0o600)
     env = {
         service: {
             name: str(files.get(value, resolved(value)))

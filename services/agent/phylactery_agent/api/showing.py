@@ -83,8 +83,8 @@ class Showing:
     ) -> Sequence[ApprovalInfo]:
         """Return a thread's pending approvals, the waiting run's first, if they match what the requester was shown.
 
-        shown has the hashes by approval id. Return nothing if those that are still open are not all of one card, the
-        newest; if more is pending than was shown, including in another run; if another message was sent since; if
+        shown has the hashes by approval id. Return nothing if those that were not withdrawn are not all of one card,
+        the newest; if more is pending than was shown, including in another run; if another message was sent since; if
         another person must approve; or if RiskGate is unavailable. What was quoted need only be pending, on whichever
         card.
         """
@@ -102,8 +102,7 @@ class Showing:
         if pending is None or stored is None:
             return ()
         for other in shown.keys() - set(_ids(stored.payload)):
-            # a card that was withdrawn is shown no more; of one that RiskGate does not tell, nobody knows
-            if (await self._live(owner, other))[0] in {"PENDING", "APPROVED", ""}:
+            if (await self._live(owner, other))[0] != "CANCELLED":  # a card that was withdrawn is shown no more
                 return ()
         found = [pending.live.get(approval_id) for approval_id in _ids(pending.stored)]
         seen = [one for one in found if one and one.approval_class == SELF_CLASS and shown.get(one.id) == one.args_hash]

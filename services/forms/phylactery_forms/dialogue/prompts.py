@@ -21,7 +21,7 @@ from phylactery_forms.dialogue.messages import (
 )
 from phylactery_forms.dialogue.state import ConversationState, FormTurn
 from phylactery_forms.dialogue.words import words_of
-from phylactery_forms.values.model import Problem
+from phylactery_forms.values.model import Language, Problem
 
 
 def opening(form: Form, conversation: ConversationState) -> str:
@@ -83,10 +83,15 @@ def completed(turn: FormTurn, form: Form, conversation: ConversationState, *, an
     if conversation["status"] == "submitting":
         return say("sending", language)
     if answer == "no":
-        return say("what_to_change", language)
+        return what_to_change(language)
     if not first and not turn["next_action"] and not turn["is_valid"] and read_talk(turn["user_message"]) is not None:
         return say("review_waiting", language)  # after anything else they see again what a yes sends
     return review(form, conversation)
+
+
+def what_to_change(language: Language) -> str:
+    """Return what is asked after a no at the review."""
+    return say("what_to_change", language)
 
 
 def review(form: Form, conversation: ConversationState) -> str:

@@ -7,10 +7,9 @@ from typing import Any, Literal, cast
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery_forms.definitions.model import Form
-from phylactery_forms.dialogue import messages as dialogue
 from phylactery_forms.dialogue.escalation import completes_with_person
 from phylactery_forms.dialogue.messages import with_values
-from phylactery_forms.dialogue.prompts import escalated, finished, question
+from phylactery_forms.dialogue.prompts import escalated, finished, question, what_to_change
 from phylactery_forms.dialogue.state import ConversationState
 
 from phylactery_agent.graph.core.events import EFFECT_IN_DOUBT, SELF_CLASS
@@ -58,7 +57,7 @@ def _submission(state: ServedFormState, context: TurnContext) -> dict[str, Any]:
         return {**changes, "notes": [say("form_in_doubt", language, title=title)], "quoted": {}}
     reply = parse_reply(state["incoming"]["text"])
     if reply is not None and reply.verb == "reject":
-        return {**changes, **_done(state), "notes": [dialogue.say("what_to_change", language)]}
+        return {**changes, **_done(state), "notes": [what_to_change(language)]}
     return {**changes, **_done(state), "notes": [*state["notes"], say("form_not_sent", language, title=title)]}
 
 
