@@ -397,6 +397,41 @@ def test_a_description_that_has_such_words_is_a_description(text: str) -> None:
     assert not turn["should_escalate"]
 
 
+WAITED = """
+id: waited
+version: 1
+title: {es: Espera, en: Waiting}
+description: {es: Anota una espera., en: Notes a wait.}
+triggers: {es: [anota una espera], en: [note a wait]}
+fields:
+  - id: who
+    type: text
+    label: {es: profesión, en: job}
+    ask: {es: "¿Profesión?", en: "Job?"}
+  - id: long
+    type: text
+    label: {es: espera, en: wait}
+    ask: {es: "¿Cuánto has esperado?", en: "How long?"}
+"""
+
+
+@pytest.mark.parametrize("text", ["un rato", "un minuto", "one minute", "Un ratito."])
+def test_a_duration_without_a_verb_is_an_answer_where_a_text_is_asked(text: str) -> None:
+    said = Simulation(parse_form(WAITED.encode()), Context("es", NOW, "ES"))
+    said.say("profesora")
+    for held in ("un minuto, por favor", "dame un minuto", "déjame ver"):
+        assert said.say(held).turn["next_action"] == "hold", held
+    said.say(text)
+    assert "long" in values(said)
+
+
+@pytest.mark.parametrize("text", ["gerente, gracias", "supervisora, gracias", "manager, thanks", "agente"])
+def test_a_job_with_thanks_is_a_job(text: str) -> None:
+    said = Simulation(parse_form(WAITED.encode()), Context("es", NOW, "ES"))
+    assert not said.say(text).turn["should_escalate"]
+    assert "who" in values(said)
+
+
 def test_a_duration_is_an_answer_where_a_number_is_asked() -> None:
     said = trip()
     said.say("mañana")

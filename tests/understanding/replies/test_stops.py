@@ -15,6 +15,11 @@ can you cancel that? | ¿puedes cancelarlo? | I changed my mind | ya no lo quier
 nooo para | stoooop | para, para, para | wait, stop | vale, para | canceláaa | /cancel | don't! stop!
 """.replace("\n", "|").split("|")
 HOLDS = ["espera", "hold on", "Wait!", "un momento, por favor", "hang on a sec", "wait wait wait", "no, espera"]
+PAUSES = """
+ahora vuelvo | ya vuelvo | lo busco | voy a mirar | déjame ver | déjame pensar | dame un minuto, por favor | permíteme
+brb | be right back | let me check | let me look it up, please | bear with me | give me 5 minutes | gimme a sec
+""".replace("\n", "|").split("|")
+LAPSES = ["un rato", "un ratito", "un minuto, por favor", "one minute", "just a second", "un seg"]
 DENIALS = """
 no pares | don't stop | Please don't stop! | do not cancel | no canceles | don't cancel it | never stop | no lo canceles
 no quiero cancelar | I don't want to cancel | no quiero que pares | no cancelar | let's not stop | no need to stop
@@ -36,6 +41,8 @@ def given(texts: list[str]) -> list[str]:
     [
         *((text, "stop") for text in given(STOPS)),
         *((text, "hold") for text in given(HOLDS)),
+        *((text, "pause") for text in given(PAUSES)),
+        *((text, "lapse") for text in LAPSES),
         *((text, "denied") for text in given(DENIALS)),
         *((text, None) for text in (*given(OTHERS), "", "stop " * 100)),
     ],

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal
 
 from phylactery_understanding.interpretation.pasting import own_statements
-from phylactery_understanding.replies.stops import read_stop
+from phylactery_understanding.replies.stops import HOLDING, read_stop
 from phylactery_understanding.replies.talk import read_talk
 
 from phylactery_agent.rules.persons import asks_for_person
@@ -32,14 +32,14 @@ def read_command(text: str) -> Command | None:
     """
     text = own_statements(text)
     if (stop := read_stop(text)) is not None:
-        return None if stop == "denied" else stop
+        return "hold" if stop in HOLDING else "stop" if stop == "stop" else None
     if (talk := read_talk(text)) is not None:
         return "help" if talk.kind == "help" and not talk.puzzled else None
     return "person" if asks_for_person(text) else None
 
 
 def stops_at_once(text: str) -> bool:
-    """Return True if a text ends what is being done while it is said: "wait" means that nothing more is to happen."""
+    """Return True if a text ends what is being done while it is said: "wait" does, "be right back" does not."""
     return read_stop(text) in {"stop", "hold"}
 
 

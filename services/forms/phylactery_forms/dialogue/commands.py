@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from phylactery_understanding.replies.answers import read_answer
-from phylactery_understanding.replies.stops import read_stop
+from phylactery_understanding.replies.stops import HOLDING, read_stop
 
 from phylactery_forms.definitions.model import Form
 from phylactery_forms.dialogue.reading import accepted, taken_whole
 from phylactery_forms.dialogue.state import ConversationState, first_open, skip, undone
-from phylactery_forms.dialogue.words import Command, command_in, words_of
+from phylactery_forms.dialogue.words import Command, command_in, find, words_of
 from phylactery_forms.values.model import Context
 
 _SPOKEN: Final = frozenset({"text", "person_name", "address"})
@@ -26,8 +26,9 @@ def command_of(form: Form, conversation: ConversationState, text: str, context: 
         return None if found is not None and not text[: found.start].strip(" ¡¿") else "resume"  # or it is an option
     if command is None and stop == "stop" and read_answer(text) == "unclear":
         command = "cancel"
-    if command is None and stop == "hold":  # a minute, asked how long, and an option that is called so, are answers
-        taken = asked is not None and asked.type.name not in _SPOKEN and taken_whole(asked, text, context)
+    if command is None and stop in HOLDING:  # a minute, asked how long, and an option that is called so, are answers
+        words = _SPOKEN - {"text"} if stop == "lapse" and find("polite", words_of(text).folded) is None else _SPOKEN
+        taken = asked is not None and asked.type.name not in words and taken_whole(asked, text, context)
         return None if taken and conversation["status"] == "collecting" else "hold"
     confirms = conversation["confirming"] is not None
     if command in {"leave", "cancel"} and not confirms and _is_answer(form, conversation, text, context):

@@ -14,22 +14,26 @@ from typing import Final, Literal
 from phylactery_understanding.language.word_files import lists, of_each_language
 from phylactery_understanding.replies.answers import kinds_of, plain_words
 
-Stop = Literal["stop", "hold", "denied"]
-"""Stop what waits, hold it, or do not stop it."""
-_Kind = Literal["stop", "hold", "wish", "with", "denied", "other"]
+Stop = Literal["stop", "hold", "pause", "lapse", "denied"]
+"""Stop what waits, hold it, the person needs a moment (a lapse says only how long), or do not stop it."""
+_Kind = Stop | Literal["wish", "with", "other"]
+HOLDING: Final = frozenset({"hold", "pause", "lapse"})
+"""What leaves whatever waits as it is; only "hold" says that nothing more is to happen."""
 
 _FILE: Final = "stops.yaml"
 _KINDS: Final[Mapping[str, _Kind]] = {
     "with": "with",
     "deny": "with",
     "wish": "wish",
+    "lapse": "lapse",
+    "pause": "pause",
     "hold": "hold",
     "stop": "stop",
     "neither": "denied",
     "other": "other",
 }
 """What each list of a file is, a later one counting more."""
-_ORDER: Final[tuple[Stop, ...]] = ("denied", "stop", "hold")
+_ORDER: Final[tuple[Stop, ...]] = ("denied", "stop", "hold", "pause", "lapse")
 _MAX_CHARACTERS: Final = 120
 """A longer text says more than to stop."""
 _MARKS: Final = re.compile(r"[,.;:!?¡¿…\n]+")

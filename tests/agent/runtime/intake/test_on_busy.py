@@ -286,7 +286,8 @@ STOPS = [
     *("para", "STOP!!!", "espera", "no hagas nada", "hold on", "cancela todo", "¡para ya!", "stop it please"),
     *("wait", "detente", "basta", "don't do anything", "never mind", "olvídalo", "cancel everything"),
 ]
-NO_STOPS = ["gracias", "no", "para mañana", "stop the music?", "don't stop", "no pares", "espera a Ana", "holds on"]
+NO_STOPS = ["gracias", "no", "para mañana", "stop the music?", "don't stop", "no pares", "espera a Ana", "holds on",
+            "ahora vuelvo", "brb", "déjame ver", "un rato", "one minute", "give me a minute"]  # fmt: skip
 
 
 @pytest.mark.parametrize("word", STOPS)
