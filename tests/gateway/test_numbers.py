@@ -19,6 +19,7 @@ from phylactery_gateway.channels.phones import normal
 from phylactery_gateway.channels.port import SECOND_US
 from phylactery_gateway.store import lifts, people
 from phylactery_gateway.store.erasure import erase
+from phylactery_gateway.tables import inbox
 
 from tests.support.gateway.stores import DAY, START_US, Stores, open_stores, whatsapp
 from tests.support.servers import postgres
@@ -424,3 +425,25 @@ async def test_people_of_two_spellings_become_one_and_their_conversation_goes_on
         done = await erase(old, "whatsapp", spelled, START_US)
         assert len(done.subjects) == count, spelled
     old.close()
+
+
+CHATS = (("4402079460", "442079460"), ("5215512345678", "525512345678"), ("3490612345678", "003490612345678"))
+
+
+@pytest.mark.parametrize("chats", CHATS, ids=lambda one: one[0])
+async def test_two_chats_are_never_one_by_how_phone_numbers_are_spelled(stores: Stores, chats: tuple[str, str]) -> None:
+    def wrote(connection: sa.Connection, chat: str) -> str:
+        user_id = people.user_of(connection, "telegram", Sender((Identity("chat", chat),)), stores.now_us)
+        body = f'{{"chat": {{"id": "{chat}"}}}}'.encode()
+        connection.execute(sa.insert(inbox).values(
+            channel="telegram", account="1", element_id=chat, kind="message", body=body, receive_us=stores.now_us - 1
+        ))  # fmt: skip
+        return people.subject_of("telegram", user_id)
+
+    named, other = [await stores.database.write(lambda c, one=one: wrote(c, one)) for one in chats]
+    assert await lifts.subjects_of(stores.database, Identity("chat", chats[0]), "telegram") == [named]
+    assert (await erase(stores.database, "telegram", chats[0], stores.now_us)).subjects == (named,)
+    assert await stores.rows("SELECT value FROM identities") == [(chats[1],)]
+    left = dict(await stores.rows("SELECT element_id, body FROM inbox"))
+    assert (left[chats[0]], bool(left[chats[1]])) == (b"", True)
+    assert await lifts.subjects_of(stores.database, Identity("chat", chats[1]), "telegram") == [other]

@@ -13,8 +13,10 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import FailedPrecondition, NotFound
 from sqlalchemy.engine import Connection
 
+from phylactery_gateway.channels.messages import REASSIGNED
 from phylactery_gateway.channels.phones import normal
 from phylactery_gateway.store.backlog import refuse_while_waiting
+from phylactery_gateway.store.lifts import has_phones
 from phylactery_gateway.store.people import everybody, subject_of
 from phylactery_gateway.tables import (
     conversations,
@@ -37,6 +39,15 @@ class _About(Enum):
 
     NAMED = auto()
     UNREADABLE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What names a person: their identities and the channel's ids of their messages, and their phone numbers."""
+
+    all: frozenset[str]
+    phones: frozenset[str]
+    """In the form of all their spellings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +74,7 @@ async def erase(database: Database, channel: str, value: str, now_us: int) -> Er
         after = place
 
         def empty(connection: Connection, after: tuple[str, str] = after) -> tuple[int, tuple[str, str] | None]:
-            names = _names(connection, everybody(connection, channel, value), value)
+            names = _names(connection, channel, everybody(connection, channel, value), value)
             return _empty_page(connection, channel, names, after)
 
         count, place = await database.write(empty)
@@ -73,10 +84,10 @@ async def erase(database: Database, channel: str, value: str, now_us: int) -> Er
         refuse_while_waiting(connection, channel)
         people = everybody(connection, channel, value)
         of_them = _locked_conversations(connection, people, now_us)
-        names = _names(connection, people, value)
+        names = _names(connection, channel, people, value)
         since = inbox.c.receive_us >= now_us  # received since the bodies were emptied
         count = _empty(connection, connection.execute(_bodies(channel).where(since)).all(), names)
-        echoed = sa.delete(echoes).where(echoes.c.channel == channel, echoes.c.value.in_(names))
+        echoed = sa.delete(echoes).where(echoes.c.channel == channel, echoes.c.value.in_(names.all))
         if not (people or emptied + count + connection.execute(echoed).rowcount):
             raise NotFound("PERSON_NOT_FOUND", f"nobody is known on {channel} as '{value}'")
         subjects = tuple(subject_of(channel, one) for one in people)
@@ -85,17 +96,19 @@ async def erase(database: Database, channel: str, value: str, now_us: int) -> Er
     return await database.write(remove)
 
 
-def _names(connection: Connection, people: list[str], value: str) -> frozenset[str]:
-    """Return the identities of a person and the channel's ids of their messages."""
+def _names(connection: Connection, channel: str, people: list[str], value: str) -> _Names:
+    """Return what names a person. Only of phone numbers every spelling counts: two chats are never one."""
     of_them = sa.select(conversations.c.conversation_id).where(conversations.c.user_id.in_(people))
     queries = (
-        sa.select(identities.c.value).where(identities.c.user_id.in_(people)),
-        sa.select(former.c.value).where(former.c.user_id.in_(people)),
-        sa.select(messages.c.external_id).where(messages.c.conversation_id.in_(of_them)),
-        sa.select(outbox.c.external_id).where(outbox.c.conversation_id.in_(of_them)),
+        *(sa.select(table.c.value, table.c.kind).where(table.c.user_id.in_(people)) for table in (identities, former)),
+        sa.select(messages.c.external_id, sa.literal("")).where(messages.c.conversation_id.in_(of_them)),
+        sa.select(outbox.c.external_id, sa.literal("")).where(outbox.c.conversation_id.in_(of_them)),
     )
-    found = {str(one) for query in queries for one in connection.execute(query).scalars() if one}
-    return frozenset({*found, value, normal(value) or value})
+    found = [(str(one), str(kind)) for query in queries for one, kind in connection.execute(query) if one]
+    phones = {one for one, kind in found if kind in REASSIGNED}
+    if has_phones(channel) and (number := normal(value)):
+        phones.add(number)
+    return _Names(frozenset({*(one for one, _ in found), *phones, value}), frozenset(phones))
 
 
 def _bodies(channel: str) -> sa.Select[Any]:
@@ -105,7 +118,7 @@ def _bodies(channel: str) -> sa.Select[Any]:
 
 
 def _empty_page(
-    connection: Connection, channel: str, names: frozenset[str], after: tuple[str, str]
+    connection: Connection, channel: str, names: _Names, after: tuple[str, str]
 ) -> tuple[int, tuple[str, str] | None]:
     """Empty the bodies of one page that name the person; return how many, and where the next begins, None if none."""
     place = sa.tuple_(inbox.c.account, inbox.c.element_id)
@@ -115,7 +128,7 @@ def _empty_page(
     return emptied, (rows[-1].account, rows[-1].element_id) if len(rows) == _PAGE else None
 
 
-def _empty(connection: Connection, rows: Any, names: frozenset[str]) -> int:
+def _empty(connection: Connection, rows: Any, names: _Names) -> int:
     """Empty the bodies that name the person, or that cannot be read; return how many name them."""
     named = 0
     for row in rows:
@@ -126,10 +139,10 @@ def _empty(connection: Connection, rows: Any, names: frozenset[str]) -> int:
     return named
 
 
-def _is_about(body: bytes, names: frozenset[str]) -> _About | None:
+def _is_about(body: bytes, names: _Names) -> _About | None:
     """Return whether a stored element has one of the names as a value, a number in any spelling, or cannot be read."""
     try:
-        named = any(one in names or normal(one) in names for one in _scalars(json.loads(body)))
+        named = any(one in names.all or normal(one) in names.phones for one in _scalars(json.loads(body)))
     except (ValueError, RecursionError):
         return _About.UNREADABLE
     return _About.NAMED if named else None

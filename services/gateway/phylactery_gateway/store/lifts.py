@@ -13,7 +13,7 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import InvalidArgument, NotFound
 from sqlalchemy.engine import Connection
 
-from phylactery_gateway.channels.messages import Identity, Sender
+from phylactery_gateway.channels.messages import REASSIGNED, Identity, Sender
 from phylactery_gateway.channels.phones import with_country
 from phylactery_gateway.store import people
 from phylactery_gateway.tables import former, users
@@ -34,6 +34,11 @@ class Known:
     identities: Mapping[str, str]
     left: bool = False
     """True if somebody else has their number now, and they have no other id."""
+
+
+def has_phones(channel: str) -> bool:
+    """Return True if a channel knows people by phone numbers."""
+    return any(kind in REASSIGNED for kind, _ in _IDS.get(channel, ()))
 
 
 def identity_of(channel: str, value: str) -> Identity:

@@ -157,17 +157,22 @@ def echoed_until(connection: Connection, channel: str, account: str, given: Sequ
 
 
 def everybody(connection: Connection, channel: str, value: str) -> list[str]:
-    """Return the ids of all who are known by an id of a channel in any spelling.
+    """Return the ids of all who are known by an id of a channel, a phone number in any spelling.
 
     They are whoever has it, who was merged into them, and who had it before and is known by nothing else now.
     """
-    spellings = {value, normal(value) or value}
-    there = identities.c.channel == channel, identities.c.value.in_(spellings)
-    owners = set(connection.execute(sa.select(identities.c.user_id).where(*there)).scalars())
-    before = sa.select(former.c.user_id).where(former.c.channel == channel, former.c.value.in_(spellings))
+    there, before_them = (_named(table, channel, value) for table in (identities, former))
+    owners = set(connection.execute(sa.select(identities.c.user_id).where(there)).scalars())
+    before = sa.select(former.c.user_id).where(before_them)
     owners |= {one for one in connection.execute(before).scalars() if not identities_of(connection, one)}
     merged = sa.select(users.c.user_id).where(users.c.merged_into.in_(owners))
     return sorted(str(one) for one in owners | set(connection.execute(merged).scalars()))
+
+
+def _named(table: sa.Table, channel: str, value: str) -> sa.ColumnElement[bool]:
+    """Return the condition that an identity is a value; only of a phone number another spelling is the same."""
+    spelled = table.c.kind.in_(REASSIGNED) & (table.c.value == (normal(value) or value))
+    return (table.c.channel == channel) & ((table.c.value == value) | spelled)
 
 
 def identities_of(connection: Connection, user_id: str) -> dict[str, str]:
