@@ -474,3 +474,71 @@ def test_in_a_review_other_words_about_a_field_change_nothing(text: str) -> None
     before = values(said)
     said.say(text)
     assert values(said) == before
+
+
+def complained() -> Simulation:
+    """Return a complaint that waits for the answer to its review."""
+    said = complaint(*BEFORE_TEXT, "el paquete llegó roto y sucio", "ana@ejemplo.com", "sí")
+    assert said.conversation["status"] == "review"
+    return said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "el nombre es correcto",
+            "el nombre está bien",
+            "the name is correct",
+            "my name looks fine",
+            "nombre: correcto",
+        ),
+        *("la descripción está bien", "la descripción no la cambies", "la descripción está perfecta, envíala"),
+        *("la descripción me parece muy bien", "the description is good", "la descripción es la misma", "nombre ok"),
+        *("don't change the name", "el nombre no hace falta cambiarlo", "the name is spelled right"),
+        *("está bien el nombre", "el nombre ya lo sabes", "the description I will tell you later"),
+    ],
+)
+def test_in_a_review_what_is_said_about_a_value_does_not_replace_it(text: str) -> None:
+    said = complained()
+    before = values(said)
+    said.say(text)
+    assert values(said) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        *(("nombre mal", "name"), ("el nombre está mal", "name"), ("el nombre no es correcto", "name")),
+        *(("my name is spelled wrong", "name"), ("the name is wrong", "name"), ("the name is not right", "name")),
+        *(("mi nombre está mal escrito", "name"), ("el nombre es otro", "name"), ("nombre: mal", "name")),
+        *(("la descripción está incompleta", "description"), ("the description is too long", "description")),
+        *(("a la descripción le falta algo", "description"), ("la descripción tiene un error", "description")),
+    ],
+)
+def test_in_a_review_a_value_that_is_said_to_be_wrong_is_asked_for(text: str, field: str) -> None:
+    said = complained()
+    before = values(said)
+    said.say(text)
+    assert (said.conversation["asked"], values(said)) == (field, before)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("el nombre es Luis Pérez", "name", "Luis Pérez"),
+        ("nombre: Luis Pérez", "name", "Luis Pérez"),
+        ("cambia el nombre a Luis Pérez", "name", "Luis Pérez"),
+        ("mi nombre no es Ana, es Eva Ruiz", "name", "Eva Ruiz"),
+        ("el nombre está mal, es Eva Ruiz", "name", "Eva Ruiz"),
+        ("mi nombre correcto es Eva Ruiz", "name", "Eva Ruiz"),
+        ("my name isn't Ann, it's Eve Ross", "name", "Eve Ross"),
+        ("descripción: bien empaquetado pero roto", "description", "bien empaquetado pero roto"),
+        ("la descripción debería ser el paquete no llegó", "description", "paquete no llegó"),
+    ],
+)
+def test_in_a_review_a_value_behind_a_colon_or_a_linking_word_is_taken(text: str, field: str, value: str) -> None:
+    said = complained()
+    before = values(said)
+    said.say(text)
+    assert values(said) == {**before, field: value}

@@ -21,13 +21,16 @@ from phylactery_forms.definitions.model import FREE, Field, Form
 from phylactery_forms.dialogue.reading import accepted, found_in
 from phylactery_forms.dialogue.signals import About, Evidence, Signals, evidence_of, hinted_at, parts_of
 from phylactery_forms.dialogue.state import ConversationState, applies
-from phylactery_forms.dialogue.words import Words, consists_of, named_at, size_at, words_of
+from phylactery_forms.dialogue.words import ListName, Span, Words, consists_of, find, named_at, size_at, words_of
 from phylactery_forms.values.model import Context, Problem
 
 _SURE: Final = 0.6
 """The share from which a field is changed without asking which one is meant."""
 _POSSIBLE: Final = 0.05
 """The share from which a field is among those that the person is asked about."""
+_SPOKEN: Final = FREE | {"person_name"}
+"""Types that take any words."""
+_BEFORE_TOLD: Final[tuple[ListName, ...]] = ("seems", "instead", "gives", "links", "beside")
 _TELLING: Final = ("regret", "rethink", "put", "any_named", "any_named_less", "any_hinted", "any_old")
 
 
@@ -64,8 +67,11 @@ def correction_in(form: Form, conversation: ConversationState, text: str, contex
         return _which([one.id for one in filled])
     if answers_review(conversation, text):
         return None
-    if conversation["status"] == "review" and (named := _named_first(form, filled, said, context)) is not None:
-        return named
+    if conversation["status"] == "review" and (first := _named_first(filled, said)) is not None:
+        one, span = first
+        named = _of_named(one, span, form, said, context)
+        if named is not None or one.type.name in _SPOKEN:  # what takes any words would take what is said about it
+            return named
     evidence = evidence_of(form, conversation, said, context)
     if _answers_question(evidence):
         return None
@@ -75,25 +81,72 @@ def correction_in(form: Form, conversation: ConversationState, text: str, contex
     return _of(evidence, form, conversation, said, context)
 
 
-def _named_first(form: Form, filled: Sequence[Field], said: Words, context: Context) -> Correction | None:
-    """Return the correction of the field that a message begins with: the e-mail; my name is Ann Lee.
-
-    Where everything was read back, that is what to change; another value of the field is all that may follow.
-    """
+def _named_first(filled: Sequence[Field], said: Words) -> tuple[Field, Span] | None:
+    """Return the field that a message begins with, and where: the e-mail; my name is Ann Lee."""
     spans = [(one, span) for one in filled if (span := named_at(one, said.folded)) is not None]
     longest = max((span.stop - span.start for _, span in spans), default=0)
     named = [(one, span) for one, span in spans if span.stop - span.start == longest]
     if len(named) != 1:
         return None
-    one, span = named[0]
-    before = said.folded[: span.start]
-    if before and not consists_of("links", before, "beside", "denial", "marker", "put"):
-        return None
+    before = said.folded[: named[0][1].start]
+    begins = not before or consists_of("links", before, "beside", "denial", "marker", "put")
+    return named[0] if begins else None
+
+
+def _of_named(one: Field, span: Span, form: Form, said: Words, context: Context) -> Correction | None:
+    """Return the correction of a field that a message begins with: another value of it is all that may follow.
+
+    Where everything was read back, the field alone is what to change, and so is one that is said to be wrong.
+    """
     after, rest = _after_name(said, one, form), said.folded[span.stop :]
     if not after or consists_of("beside", rest, "links", "wrong", "changes"):
         return Correction(one.id, "")
+    if one.type.name in _SPOKEN:
+        return _of_spoken(one, span, said, context)
     found = accepted(one, after, context)
-    return Correction(one.id, after) if found is not None and (found.whole or one.type.name in FREE) else None
+    return Correction(one.id, after) if found is not None and found.whole else None
+
+
+def _of_spoken(one: Field, span: Span, said: Words, context: Context) -> Correction | None:
+    """Return the correction of a field that takes any words: its value follows a colon, or a word that gives one.
+
+    What is said about the value is none: that it is right changes nothing, and that it is wrong asks for another.
+    """
+    rest = said.folded[span.stop :]
+    size = size_at("approves", rest, 0)
+    if size and _gives(rest[size:]) and not _told_of(rest[size:]):  # the right name is Ann
+        span, rest = Span(span.start, span.stop + size), rest[size:]
+    colon = said.text[said.tokens[span.stop - 1].stop : said.tokens[span.stop].start].strip() == ":"
+    told = _told_of(rest)
+    if told == "approves" and not (colon and not consists_of("approves", rest, "seems", "beside", "links")):
+        return None
+    if told == "faults" and not (colon and not consists_of("faults", rest, "seems", "beside", "links", "approves")):
+        part = parts_of(said)[-1]  # it is not Ann, it is Eve
+        words = said.folded[part.start : part.stop]
+        gives = part.start > span.stop and not part.denied and not _told_of(words) and _gives(words)
+        text = _from(said, part.start) if gives else ""
+        return Correction(one.id, text if text and accepted(one, text, context) is not None else "")
+    put = find("put", said.folded[: span.start]) is not None
+    text = _from(said, span.stop) if colon or put or _gives(rest) else ""
+    return Correction(one.id, text) if text and accepted(one, text, context) is not None else None
+
+
+def _gives(words: tuple[str, ...]) -> bool:
+    return bool(size_at("instead", words, 0) or size_at("gives", words, 0))
+
+
+def _told_of(words: tuple[str, ...]) -> Literal["approves", "faults", ""]:
+    """Return whether words begin by saying that something is right, or wrong: es correcto, looks fine, está mal."""
+    place = 0
+    while place < len(words):
+        approves, faults = size_at("approves", words, place), size_at("faults", words, place)
+        if approves or faults:
+            return "approves" if approves >= faults else "faults"
+        links = max(size_at(name, words, place) for name in _BEFORE_TOLD)
+        if not links:
+            return "faults" if size_at("wrong", words, place) or size_at("changes", words, place) else ""
+        place += links
+    return ""
 
 
 def in_review(conversation: ConversationState) -> bool:
@@ -144,7 +197,7 @@ def _chosen(form: Form, conversation: ConversationState, said: Words) -> Correct
 def _value_text(about: About, form: Form, conversation: ConversationState, said: Words, context: Context) -> str:
     """Return the part of a message that holds the new value of a field, empty if it has to be asked for."""
     one, now = about.field, conversation["values"][about.field.id]["value"]
-    if one.type.name in FREE or one.type.name == "person_name":
+    if one.type.name in _SPOKEN:
         return _named_text(one, form, now, said, context)
     if about.part is not None:
         return about.part.text

@@ -21,7 +21,7 @@ from phylactery_forms.values.model import Language
 ListName = Literal[
     "undo", "skip", "told", "same", "leave", "cancel", "resume", "explain", "beside",
     "marker", "denial", "wrong", "changes", "instead", "links",
-    "regret", "rethink", "put", "wish", "denies", "gives",
+    "regret", "rethink", "put", "wish", "denies", "gives", "seems", "approves", "faults",
     "topic_change", "question",
     "person", "person_word", "polite", "not_person", "mild", "strong",
 ]  # fmt: skip
