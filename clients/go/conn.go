@@ -110,6 +110,7 @@ func WithDialOptions(dial ...grpc.DialOption) Option {
 // identity, retries and typed errors.
 type Conn struct {
 	cc       *grpc.ClientConn
+	closed   *atomic.Bool // of all connections over this transport
 	target   string
 	subject  string
 	tenant   string
@@ -164,7 +165,7 @@ func Dial(target string, opts ...Option) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	return &Conn{cc, target, o.subject, o.tenant, o.timeout, o.retryFor}, nil
+	return &Conn{cc, new(atomic.Bool), target, o.subject, o.tenant, o.timeout, o.retryFor}, nil
 }
 
 // ActingFor returns a connection that acts for another end user over the same transport, which closes with this one. The
@@ -178,8 +179,11 @@ func (c *Conn) ActingFor(subject, tenant string) *Conn {
 	return &other
 }
 
-// Close closes the connection; running calls are cancelled.
-func (c *Conn) Close() error { return c.cc.Close() }
+// Close closes the connection; running calls and watches are cancelled.
+func (c *Conn) Close() error {
+	c.closed.Store(true) // before: whatever fails because of it is not repeated
+	return c.cc.Close()
+}
 
 // NewRequestID returns a random 128-bit id that makes a call idempotent.
 func NewRequestID() string {

@@ -42,6 +42,7 @@ type Error struct {
 
 	hint   string
 	cause  error
+	closed bool // the connection was closed when it failed
 	status *status.Status
 }
 
@@ -71,9 +72,9 @@ func (e *Error) Unwrap() error { return e.cause }
 func (e *Error) GRPCStatus() *status.Status { return e.status }
 
 // away reports whether nobody served the call: the service is not there, or it cancelled the call, as one with too many
-// calls does. What its caller cancelled is not.
+// calls does. What its caller cancelled is not, nor what failed on a connection that its caller closed.
 func (e *Error) away() bool {
-	return e.Code == codes.Unavailable || e.Code == codes.Canceled && e.cause == nil
+	return !e.closed && (e.Code == codes.Unavailable || e.Code == codes.Canceled && e.cause == nil)
 }
 
 // errorOf returns the typed error of a failed call; details that cannot be read are left out.
@@ -84,6 +85,7 @@ func (c *Conn) errorOf(ctx context.Context, err error, method, requestID string)
 	}
 	answered := status.Convert(err)
 	failure := &Error{Code: answered.Code(), Message: answered.Message(), RequestID: requestID, status: answered}
+	failure.closed = c.closed.Load()
 	for _, detail := range answered.Details() {
 		switch one := detail.(type) {
 		case *errdetails.ErrorInfo:

@@ -188,3 +188,25 @@ func TestACancelledContextEndsTheRepetition(t *testing.T) {
 		t.Error("the error does not name the request")
 	}
 }
+
+func TestAClosedConnectionEndsTheRepetition(t *testing.T) {
+	var calls atomic.Int64
+	var agent *client.Agent
+	target := away(t, status.Error(codes.Unavailable, "connection reset"), func(string) {
+		if calls.Add(1) == 3 {
+			equal(t, "error of Close", agent.Close(), nil)
+		}
+	})
+	agent, err := client.NewAgent(target, client.WithRetryFor(patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	_, first := agent.Say(ctx, client.Message{Text: "hello"})
+	_, then := agent.Say(ctx, client.Message{Text: "hello"})
+	failureOf(t, first)
+	equal(t, "code of a call after that", failureOf(t, then).Code, codes.Canceled)
+	equal(t, "error of the context", ctx.Err(), nil)
+	equal(t, "calls", calls.Load(), 3)
+}

@@ -146,6 +146,36 @@ func TestAWatchEndsWithItsContext(t *testing.T) {
 	equal(t, "is context.Canceled", errors.Is(failure, context.Canceled), true)
 }
 
+func TestAWatchEndsWithItsConnection(t *testing.T) {
+	waiting := errors.New("waits")
+	for name, end := range map[string]error{"while it waits": waiting, "while it is cut": cut, "while it ends": nil} {
+		t.Run(name, func(t *testing.T) {
+			server := serve(t, &scripted{watch: func(ctx context.Context, call int, send func(int64) error) error {
+				err := sending(send, end, int64(call))
+				if errors.Is(err, waiting) {
+					<-ctx.Done()
+				}
+				return err
+			}})
+			agent, err := client.NewAgent(server.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			var failure error
+			for _, failure = range agent.ActingFor("ana", "").Watch(ctx, "t1", 0) {
+				if failure == nil && len(server.seen()) == 1 {
+					equal(t, "error of Close", agent.Close(), nil)
+				}
+			}
+			failureOf(t, failure)
+			equal(t, "error of the context", ctx.Err(), nil)
+			equal(t, "watches", len(server.seen()), 1)
+		})
+	}
+}
+
 func TestLeavingALoopHangsUp(t *testing.T) {
 	left := make(chan struct{})
 	server := serve(t, &scripted{stream: func(call int, send func(int64) error) error {
