@@ -130,6 +130,43 @@ def test_a_template_that_cannot_be_used_is_refused_with_its_line(
     assert fault.line > 0
 
 
+FORMS = {"form": {"type": "string"}, "version": {"type": "string"}, "fields": {"type": "object"}}
+
+
+@pytest.mark.parametrize(
+    ("listed", "asked", "peer"),
+    [
+        ([("expenses", "peer")], False, True),
+        ([("expenses", "self"), ("expenses", "peer")], False, True),
+        ([("expenses", "self")], False, False),
+        ([("other", "peer")], False, False),
+        ([], False, False),
+        ([("expenses", "self")], True, True),
+    ],
+    ids=str,
+)
+def test_a_class_that_the_catalog_asks_of_a_form_holds_for_a_tool_for_forms_alone(
+    tmp_path: Path, listed: list[tuple[str, str]], asked: bool, peer: bool
+) -> None:
+    """The form was submitted by another tool when its class was listed, and its file says no class."""
+    tools = [
+        tool("submit", FORMS, required=["form", "version"], forms_only=True, effect="write"),
+        tool("write", PROPERTIES),
+    ]
+    write_bundle(tmp_path, tools, ALLOW_ALL)
+    name = tmp_path / "tools.yaml"
+    entries = [
+        {"form": form, "tool": "write", "args": {"path": f"{number}-{{name}}.txt"}, "class": kind}
+        for number, (form, kind) in enumerate(listed)
+    ]
+    data = yaml.safe_load(name.read_text(encoding="utf-8"))
+    name.write_text(yaml.safe_dump({**data, "submissions": entries}), encoding="utf-8")
+    read = load_bundle(tmp_path)
+    call = {"form": "expenses", "version": "1", "fields": {"amount": 900}}
+    assert submitted(read.tools["submit"], call, FormRun("expenses", "1", asked)) == (True, peer)
+    assert submitted(read.tools["submit"], {**call, "form": "other"}, FormRun("expenses", "1", asked)) == (False, False)
+
+
 def test_a_text_of_a_megabyte_is_compared_in_linear_time(tmp_path: Path) -> None:
     """A backtracking match of twenty fields over a megabyte would outlast the limit of a test."""
     template = {"path": "a.txt", "content": "a".join(f"{{f{number}}}" for number in range(20)) + "b"}

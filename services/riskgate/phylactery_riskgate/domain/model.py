@@ -267,7 +267,7 @@ class CatalogTool:
     content. ``outputs`` pairs pointers into the tool's result, in which * is any item or property and "" the whole,
     with the kind of the values at and below it; the longest pointer that fits a place counts, and a place that none
     fits is free. ``registry`` points at outputs whose whole values may be trusted even if the user did not name them.
-    ``submissions`` are the calls that forms may make of it.
+    ``submissions`` are the calls that forms may make of it; of a tool for forms alone, those of any tool.
     ``effectless`` is a read that does not read anything either, such as thinking aloud: the catalog's ``effect: none``.
     ``forms_only`` says that nothing but the run of a form may call it, with the form and its version as arguments.
     """

@@ -110,16 +110,24 @@ def read_catalog(document: Document, levels: tuple[str, ...]) -> dict[str, Catal
 
 
 def _add_submissions(document: Document, entries: list[SubmissionEntry], tools: dict[str, CatalogTool]) -> None:
-    """Give each tool the submissions that forms make of it."""
+    """Give each tool the submissions that forms make of it.
+
+    A tool for forms alone gets those of every tool: a class that the catalog asks of a form holds for whichever tool
+    the form is submitted by.
+    """
     found = Faults()
+    made = []
     for index, entry in enumerate(entries):
         tool = tools.get(entry.tool)
         wrong = [document.error(("submissions", index, *place), text) for place, text in submission_faults(entry, tool)]
         for fault in wrong:
             found.add(fault)
         if tool is not None and not wrong:
-            tools[entry.tool] = replace(tool, submissions=(*tool.submissions, submission_of(entry)))
+            made.append(submission_of(entry))
+            tools[entry.tool] = replace(tool, submissions=(*tool.submissions, made[-1]))
     found.check()
+    for tool in [one for one in tools.values() if one.forms_only]:
+        tools[tool.name] = replace(tool, submissions=tuple(made))
 
 
 def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
