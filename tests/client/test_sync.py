@@ -15,7 +15,7 @@ import pytest
 from phylactery.agent.v1 import chat_pb2, event_pb2
 from phylactery_cli.supervisor import Stack, running
 from phylactery_client import MemoryClient, PendingApproval, PhylacteryClient, sync
-from phylactery_client.errors import NotFoundError, UnavailableError
+from phylactery_client.errors import ClosedError, NotFoundError, UnavailableError
 
 from tests.client.test_wire import EVERY_CALL, STREAMS, prepare
 from tests.support.processes.stack import ForkedStack, lasting_ports, relaunch
@@ -130,6 +130,54 @@ async def test_a_stream_that_stays_broken_is_given_up_after_the_events_it_had(wi
     with pytest.raises(UnavailableError):
         await follow()
     assert seen == [1]
+
+
+@pytest.mark.parametrize("ends", ["waits", "breaks", "ends"])
+async def test_closing_a_twin_ends_its_watches(wire, refusal, ends):
+    """Whatever the watch does meanwhile: it is not opened again, nor does gRPC's own error of it get out."""
+    last = {"waits": [asyncio.Event().wait], "breaks": [refusal(grpc.StatusCode.UNAVAILABLE)], "ends": []}[ends]
+    wire.answer("WatchThread", [event(1), *last])
+
+    def synchronous() -> None:
+        client = sync.PhylacteryClient(wire.target)
+        for _ in client.acting_for("ana").watch_thread("t1"):
+            client.close()
+
+    with pytest.raises(ClosedError):
+        await asyncio.to_thread(synchronous)
+    assert len(wire.calls) == 1
+
+
+@pytest.mark.parametrize("ends", ["breaks", "ends"])
+async def test_closing_a_client_ends_its_watches(wire, refusal, ends):
+    wire.answer("WatchThread", [event(1), *([refusal(grpc.StatusCode.UNAVAILABLE)] if ends == "breaks" else [])])
+    client = PhylacteryClient(wire.target)
+
+    async def follow() -> None:
+        async for _ in client.acting_for("ana").watch_thread("t1"):
+            asyncio.get_running_loop().call_soon(lambda: closing.append(asyncio.create_task(client.close())))
+
+    closing: list[asyncio.Task[None]] = []
+    with pytest.raises(ClosedError):
+        await follow()
+    await asyncio.gather(*closing)
+
+
+async def test_a_call_of_a_closed_client_says_so_with_its_id(wire):
+    def synchronous() -> ClosedError:
+        client = sync.PhylacteryClient(wire.target)
+        client.close()
+        with pytest.raises(ClosedError) as caught:
+            client.send_message("hola")
+        return caught.value
+
+    client = PhylacteryClient(wire.target)
+    await client.close()
+    with pytest.raises(ClosedError) as caught:
+        await client.send_message("hola")
+    for error in (caught.value, await asyncio.to_thread(synchronous)):
+        assert error.request_id.startswith("req_")
+    assert wire.calls == []
 
 
 async def test_leaving_a_stream_of_a_twin_early_hangs_up(wire):

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import math
 import secrets
+import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
 import grpc
 
-from phylactery_client.errors import CancelledByServerError, UnavailableError, error_of
-from phylactery_client.transport import Failure, Response, Streaming, Unary, closing, connecting, open_channel, sleep
+from phylactery_client.errors import CancelledByServerError, ClosedError, UnavailableError, error_of
+from phylactery_client.transport import (
+    Failure,
+    Refusal,
+    Response,
+    Streaming,
+    Unary,
+    closing,
+    connecting,
+    open_channel,
+    sleep,
+)
 
 try:
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -122,6 +134,7 @@ class ServiceClient:
             ("grpc.max_reconnect_backoff_ms", 2_000),
         ]
         self._channel = open_channel(target, credentials, options)
+        self._closed = threading.Event()  # shared with the clients that act for others
 
     def acting_for(self, subject: str, tenant: str = "") -> Self:
         """Return a client that acts for another subject over the same connection, which closes with this one.
@@ -146,7 +159,18 @@ class ServiceClient:
 
     async def close(self) -> None:
         """Close the connection; running calls are cancelled."""
+        self._closed.set()
         await self._channel.close()
+
+    @contextlib.contextmanager
+    def _beginning(self, request_id: str = "") -> Iterator[None]:
+        """Raise ClosedError where a call begins on a closed connection."""
+        try:
+            yield
+        except Refusal:
+            if not self._closed.is_set():
+                raise
+            raise ClosedError(grpc.StatusCode.CANCELLED, "this client is closed", request_id=request_id) from None
 
     async def _call(
         self, method: Unary[Response], request: Any, timeout: float | None, *, repeat: bool = True
@@ -160,11 +184,12 @@ class ServiceClient:
         until = time.monotonic() + self._seconds(timeout)
         while True:
             try:
-                return await method(
-                    request() if callable(request) else request,
-                    timeout=max(until - time.monotonic(), 0.0),
-                    metadata=self._metadata(),
-                )
+                with self._beginning(getattr(request, "request_id", "")):
+                    return await method(
+                        request() if callable(request) else request,
+                        timeout=max(until - time.monotonic(), 0.0),
+                        metadata=self._metadata(),
+                    )
             except Failure as failure:
                 error = error_of(failure, getattr(request, "request_id", ""))
                 # where the service answered, gRPC has made all attempts already, except of a stream
@@ -185,7 +210,8 @@ class ServiceClient:
         An infinite timeout means no deadline.
         """
         seconds = self._seconds(timeout)
-        call = method(request, timeout=None if math.isinf(seconds) else seconds, metadata=self._metadata())
+        with self._beginning(getattr(request, "request_id", "")):
+            call = method(request, timeout=None if math.isinf(seconds) else seconds, metadata=self._metadata())
         try:
             async for response in call:
                 yield response

@@ -102,6 +102,10 @@ class CancelledByServerError(PhylacteryError):
     """CANCELLED: the server cancelled the call."""
 
 
+class ClosedError(PhylacteryError):
+    """CANCELLED: this client was closed, by this program."""
+
+
 class DataLossError(PhylacteryError):
     """DATA_LOSS: stored data is damaged."""
 

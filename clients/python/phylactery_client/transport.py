@@ -14,6 +14,8 @@ Response = TypeVar("Response")
 
 Channel: TypeAlias = aio.Channel
 Failure = aio.AioRpcError
+Refusal = aio.UsageError
+"""What gRPC raises of a call on a closed channel."""
 Unary: TypeAlias = Callable[..., Awaitable[Response]]
 Streaming: TypeAlias = Callable[..., aio.UnaryStreamCall[Any, Response]]
 

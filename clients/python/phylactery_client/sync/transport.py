@@ -14,6 +14,8 @@ Received_co = TypeVar("Received_co", covariant=True)
 
 Channel: TypeAlias = grpc.Channel
 Failure = grpc.RpcError
+Refusal = ValueError
+"""What gRPC raises of a call on a closed channel, and of others."""
 Unary: TypeAlias = Callable[..., Response]
 Streaming: TypeAlias = Callable[..., "Responses[Response]"]
 
