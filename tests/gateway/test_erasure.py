@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from phylactery_chassis.errors import FailedPrecondition, NotFound
+from phylactery_gateway.__main__ import erase_person
 from phylactery_gateway.store.erasure import erase
 from phylactery_gateway.tables import metadata
 
@@ -140,3 +142,31 @@ async def test_the_command_says_what_it_did_and_how_the_agent_knows_the_person(t
         again = run("erase", "whatsapp", "34600000001")
         assert (again.returncode, again.stderr) == (2, "gateway: nobody is known on whatsapp as '34600000001'\n")
         assert run("erase", "whatsapp").returncode == 2
+
+
+_REFUSED = (
+    ("whatsapp", "158 1234 5678", "a phone number with its country"),
+    ("whatsapp", "(158) 1234-5678", "a phone number with its country"),
+    ("whatsapp", "158.1234.5678", "a phone number with its country"),
+    ("whatsapp", "Ana", "names are not accepted"),
+    ("telegram", "158 1234 5678", "this is no id of telegram"),
+    ("fax", "15812345678", "there is no channel 'fax'"),
+)
+
+
+async def test_the_command_takes_no_number_without_its_country(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """How a number is written at home is how another's is written with a country: here, one's in Canada."""
+    async with open_gateway(tmp_path) as desk:
+        await desk.phone("CA.100", "15812345678").send(STICKER)
+        await desk.until_rows("SELECT * FROM outbox WHERE state = 'sent' AND delivery = 3", 1)
+    async with open_servers() as (graph, bot):
+        for name, one in environment_of(settings_of(tmp_path, graph, bot, "127.0.0.1:1")).items():
+            monkeypatch.setenv(name, one)
+        for channel, value, said in _REFUSED:
+            with pytest.raises(SystemExit):
+                await asyncio.to_thread(erase_person, channel, value)
+            assert said in capsys.readouterr().err
+        await asyncio.to_thread(erase_person, "whatsapp", "+1 (581) 234-5678")
+        assert "1 received and 1 sent message erased" in capsys.readouterr().out

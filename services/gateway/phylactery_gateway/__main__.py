@@ -24,6 +24,7 @@ from phylactery_gateway import lifting
 from phylactery_gateway.app import serve
 from phylactery_gateway.settings import GatewaySettings
 from phylactery_gateway.store.erasure import erase
+from phylactery_gateway.store.lifts import identity_of
 
 T = TypeVar("T")
 _CANNOT_START = 2
@@ -114,6 +115,7 @@ def _say(line: str) -> None:
 def erase_person(channel: str, value: str) -> None:
     """Erase what the gateway holds about a person, and say how the agent knows them."""
     with _one_sentence(), lifting.open_database() as database:
+        identity_of(channel, value)  # without its country a number would be somebody else's
         done = asyncio.run(erase(database, channel, value, SystemClock().now_us()))
     sys.stdout.write(f"gateway: {done.received} received and {done.sent} sent message erased\n")
     for subject in done.subjects:
