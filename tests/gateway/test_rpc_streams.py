@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +139,33 @@ async def test_a_reader_that_hangs_up_cancels_the_stream_and_gives_its_place_bac
             return (await door.call(WATCH, {"threadId": "t"})).status_code == 200
 
         await eventually(has_a_place)
+
+
+async def test_more_streams_than_a_connection_has_keep_neither_each_other_nor_a_call_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The service lets 16 calls of a connection be open here, and the gateway makes 8 of each of its own."""
+    monkeypatch.setattr("phylactery_gateway.rpc.services._CALLS_OF_A_CONNECTION", 8)
+    options = {"count": 1, "calls_of_a_connection": 16}
+    async with door_to(tmp_path, options) as (upstream, door), AsyncExitStack() as stack:
+        for _ in range(40):
+            events = await stack.enter_async_context(door.stream(WATCH, {"threadId": "hang"}))
+            assert (await next_of(events))["id"] == "1"
+        for number in range(20):
+            thread = {"threadId": f"t{number}"}
+            assert (await door.call(WATCH.replace("WatchThread", "GetThread"), thread)).status_code == 200
+        calls = [
+            asyncio.create_task(door.call(WATCH.replace("WatchThread", "GetThread"), {"threadId": "hang"}))
+            for _ in range(20)
+        ]
+
+        async def are_all_served() -> bool:
+            return len(upstream.metadata) == 80
+
+        await eventually(are_all_served)
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
 
 
 async def test_a_client_that_hangs_up_in_its_request_leaves_nothing_behind(tmp_path: Path):

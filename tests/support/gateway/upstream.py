@@ -60,9 +60,10 @@ class Upstream(chat_pb2_grpc.ChatServiceServicer):
 
 
 @asynccontextmanager
-async def open_upstream(**options: Any) -> AsyncIterator[Upstream]:
-    """Run the server for the block."""
-    upstream, server = Upstream(**options), aio.server()
+async def open_upstream(*, calls_of_a_connection: int = 512, **options: Any) -> AsyncIterator[Upstream]:
+    """Run the server for the block; it lets more calls of a connection wait."""
+    upstream = Upstream(**options)
+    server = aio.server(options=[("grpc.max_concurrent_streams", calls_of_a_connection)])
     chat_pb2_grpc.add_ChatServiceServicer_to_server(upstream, server)
     upstream.target = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     await server.start()

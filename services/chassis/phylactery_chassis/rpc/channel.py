@@ -164,10 +164,11 @@ class ServiceChannel(aio.Channel):
         await self.close()
 
 
-def open_channel(target: str, *, token: Token = "", timeout: float = 10.0) -> aio.Channel:
+def open_channel(target: str, *, token: Token = "", timeout: float = 10.0, own_connection: bool = False) -> aio.Channel:
     """Open a channel to ``target``; ``timeout`` in seconds bounds each call with a unary response.
 
-    The deadline of the call being served bounds it as well.
+    The deadline of the call being served bounds it as well. Channels to one target share a connection, and how many
+    calls the service lets it have open at once, unless they have their own.
     """
     channel = aio.insecure_channel(
         target,
@@ -176,6 +177,7 @@ def open_channel(target: str, *, token: Token = "", timeout: float = 10.0) -> ai
             ("grpc.enable_retries", 1),
             ("grpc.max_receive_message_length", _MAX_MESSAGE),
             ("grpc.keepalive_time_ms", 30_000),
+            ("grpc.use_local_subchannel_pool", int(own_connection)),
             # Reconnect quickly: a service that restarts is found within the retries above, so the next turn works at
             # once.
             ("grpc.initial_reconnect_backoff_ms", 50),

@@ -1,11 +1,11 @@
-"""The services that are offered over HTTP, as the generated code describes them, and the channels to them."""
+"""The services that are offered over HTTP, as the generated code describes them, and the connections to them."""
 
 from __future__ import annotations
 
 import math
 import pkgutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
@@ -28,11 +28,13 @@ _REFLECTION: Final = "/grpc.reflection.v1alpha.ServerReflection/ServerReflection
 _CHECK_SECONDS: Final = 30.0
 """How long it is taken for granted that a service still authenticates its callers."""
 _CHECK_TIMEOUT: Final = 10.0
+_CALLS_OF_A_CONNECTION: Final = 256
+"""A service serves 512 calls of a connection at once, unless its operator sets another number, and lets more wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """An RPC that is offered, and the callable of its channel."""
+    """An RPC that is offered, and what calls it."""
 
     descriptor: MethodDescriptor
     request: type[Message]
@@ -81,15 +83,68 @@ def _has_sequence(field: FieldDescriptor) -> bool:
     return not field.is_repeated and field.message_type is not None and _SEQUENCE in field.message_type.fields_by_name
 
 
-class _Target:
-    """The channel to one address, and whether who answers there authenticates its callers."""
+class _Connections:
+    """Connections to one address; another is opened where each has as many calls as it should."""
 
     def __init__(self, address: str) -> None:
-        self.channel = open_channel(address)
-        self._reflect = self.channel.stream_stream(
-            _REFLECTION,
-            request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
-            response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+        self._address = address
+        self._calls: dict[aio.Channel, int] = {}
+
+    def unary(self, make: Callable[[aio.Channel], Any]) -> Callable[..., Any]:
+        """Return what calls a method with a unary response; ``make`` returns the callable of a channel."""
+
+        async def call(request: Any, **options: Any) -> Any:
+            channel = self._free()
+            self._calls[channel] += 1
+            try:
+                return await make(channel)(request, **options)
+            finally:
+                self._calls[channel] -= 1
+
+        return call
+
+    def stream(self, make: Callable[[aio.Channel], Any]) -> Callable[..., Any]:
+        """Return what calls a method with a streaming response; ``make`` returns the callable of a channel."""
+
+        def call(request: Any, **options: Any) -> Any:
+            channel = self._free()
+            stream = make(channel)(request, **options)
+            self._calls[channel] += 1
+            stream.add_done_callback(lambda _: self._end(channel))
+            return stream
+
+        return call
+
+    async def close(self) -> None:
+        """Close them."""
+        for channel in self._calls:
+            await channel.close()
+
+    def _free(self) -> aio.Channel:
+        free = next((one for one, calls in self._calls.items() if calls < _CALLS_OF_A_CONNECTION), None)
+        if free is None:
+            free = open_channel(self._address, own_connection=True)
+            self._calls[free] = 0
+        return free
+
+    def _end(self, channel: aio.Channel) -> None:
+        self._calls[channel] -= 1
+
+
+class _Target:
+    """The connections to one address, and whether who answers there authenticates its callers.
+
+    Streams last as long as their readers like, so they have connections apart: no number of them keeps a call waiting.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.calls, self.streams = _Connections(address), _Connections(address)
+        self._reflect = self.calls.stream(
+            lambda channel: channel.stream_stream(
+                _REFLECTION,
+                request_serializer=reflection_pb2.ServerReflectionRequest.SerializeToString,
+                response_deserializer=reflection_pb2.ServerReflectionResponse.FromString,
+            )
         )
         self._checked = -math.inf
 
@@ -121,7 +176,7 @@ class _Target:
 
 
 class Services:
-    """The offered services with one channel for each address."""
+    """The offered services, and the connections to their addresses."""
 
     def __init__(self, targets: Mapping[str, str]) -> None:
         """``targets`` has the address of each service by its full name. Raise StartError for an unknown one."""
@@ -133,7 +188,7 @@ class Services:
             )
         self._targets = {address: _Target(address) for address in set(targets.values())}
         self._of_service = {name: self._targets[address] for name, address in targets.items()}
-        offered = (_method(self._of_service[name].channel, each) for name in targets for each in known[name].methods)
+        offered = (_method(self._of_service[name], each) for name in targets for each in known[name].methods)
         self._methods = {method.path: method for method in offered}
 
     @property
@@ -151,17 +206,22 @@ class Services:
             await self._of_service[method.descriptor.containing_service.full_name].check_identity()
 
     async def close(self) -> None:
-        """Close the channels."""
+        """Close the connections."""
         for target in self._targets.values():
-            await target.channel.close()
+            await target.calls.close()
+            await target.streams.close()
 
 
-def _method(channel: aio.Channel, descriptor: MethodDescriptor) -> Method:
+def _method(target: _Target, descriptor: MethodDescriptor) -> Method:
     request, response = GetMessageClass(descriptor.input_type), GetMessageClass(descriptor.output_type)
     kinds = ("stream" if many else "unary" for many in (descriptor.client_streaming, descriptor.server_streaming))
-    make = getattr(channel, "_".join(kinds))
-    path = f"/{descriptor.containing_service.full_name}/{descriptor.name}"
-    call = make(path, request_serializer=request.SerializeToString, response_deserializer=response.FromString)
+    kind, path = "_".join(kinds), f"/{descriptor.containing_service.full_name}/{descriptor.name}"
+
+    def make(channel: aio.Channel) -> Any:
+        create = getattr(channel, kind)
+        return create(path, request_serializer=request.SerializeToString, response_deserializer=response.FromString)
+
+    call = target.streams.stream(make) if descriptor.server_streaming else target.calls.unary(make)
     return Method(descriptor, request, call)
 
 
