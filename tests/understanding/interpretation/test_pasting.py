@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_understanding.interpretation.pasting import own_statements
+from phylactery_understanding.interpretation.pasting import own_statements, pasted
 
 FOREIGN = (
     "De: Luis <luis@x.example>\nPara: yo@x.example\nAsunto: llaves\nRecuerda que vivo en Soria",
@@ -16,6 +16,17 @@ FOREIGN = (
     "On Tue, Nov 4, Lou wrote:\n> my name is Lou",
     "[3/11/25, 10:32] Luis: me llamo Luis",
     "----- Original message -----\nI want to file a complaint",
+    "[3/5/26, 10:32:05] Ana: me llamo Ana",
+    "[10:32, 3/5/2026] Ana: quiero hablar con una persona",
+    "[3/5, 10:32] Ana: me llamo Ana\n[3/5, 10:33] Luis: quiero una persona",
+    "[10:32 AM, 5/3/2026] Ann: my name is Ann",
+    "[5/3/26, 10:32:05\u202fPM] Ann: I want to talk to a person",
+    "\u200e[03/05/2026 10:32:05] Ana: me llamo Ana",
+    "3/5, 10:32 p. m. - Ana: quiero poner una queja",
+    "3/5/26 10:32 a.m. - Ana: me llamo Ana",
+    "Ana, [03.05.2026 10:32]\nme llamo Ana",
+    "Ana Ruiz, [3/5/26 10:32:05]:\nquiero poner una queja",
+    "Para: yo@x.example\nAsunto: llaves\nDe: Luis\nme llamo Luis",
 )
 REPORTED = (
     "mi vecino dice: quiero poner una queja",
@@ -28,6 +39,15 @@ REPORTED = (
     "she texted: my name is Gwendolyn",
     "he said: I want to file a complaint",
     "El lun, 3 nov, Ana escribió: vivo en Lugo",
+    "mi hijo explicó: me llamo Pau",
+    "mi jefa me pregunto: quiero una persona",
+    "él preguntó: quiero una persona",
+    "el dice: me llamo Ana",
+    "no te lo vas a creer, mi jefa dice: quiero una persona",
+    "nadie me cree, ella dice: me llamo Ana",
+    "the one at the desk says: I want to talk to a person",
+    "no, she says: my name is Ann",
+    "dice mi vecina: llevo dos días. Quiero poner una queja",
 )
 OWN = (
     "quiero poner una queja: mi vecina dice que hago ruido",
@@ -42,6 +62,24 @@ OWN = (
     "me llamo Ana; mi correo: ana@x.example",
     "my name is Ann: nice to meet you",
     "para: mañana a las 5",
+    "Nadie me contesta: llevo dos días. Quiero hablar con una persona",
+    "no me han respondido: quiero poner una queja",
+    "Tengo una pregunta: ¿puedo hablar con una persona?",
+    "otra pregunta: me llamo Ana",
+    "Mi pedido AB-123: no ha llegado. Quiero hablar con una persona",
+    "el pedido: no ha llegado",
+    "Te explico: no me funciona nada. Quiero hablar con una persona",
+    "os comento: me llamo Ana",
+    "Your bot never answers: hopeless. I want to talk to a person",
+    "nobody has replied: I want to file a complaint",
+    "it doesn't say: I want to talk to a person",
+    "Here are my answers: yes, no. I want to talk to a person",
+    "my texts: my name is Ann",
+    "Write this mail:\nTo: ann@x.example\nSubject: Meeting\nSee you",
+    "Asunto: Reunión\nQuiero una cita",
+    "[urgente] Ana: llámame",
+    "quiero una cita el 3/5 a las 10:30: ¿hay hueco?",
+    "[3/5] recordar: comprar pan",
 )
 
 
@@ -66,3 +104,32 @@ def test_own_words_beside_pasted_ones_stay() -> None:
     assert own_statements("> hola\nquiero poner una queja").strip() == "quiero poner una queja"
     beside = own_statements('she wrote "my name is Bo" and I live in Oslo')
     assert " ".join(beside.split()) == "she wrote and I live in Oslo"
+
+
+@pytest.mark.parametrize(
+    ("text", "heard"),
+    [
+        ("The screen says: error 4. I want to talk to a person", "I want to talk to a person"),
+        ("mi jefe dice: espera.\n¿Puedo hablar con una persona?", "¿Puedo hablar con una persona?"),
+        ("la web pone esto y dice: fallo 7! quiero una persona", "quiero una persona"),
+        ("mi vecino dice: quiero una persona", ""),
+        ("my boss told me: relax. The bot is fine", ""),
+    ],
+)
+def test_a_wish_in_a_sentence_behind_what_is_reported_is_heard_where_it_harms_nobody(text: str, heard: str) -> None:
+    said = own_statements(text, wishes=True)
+    assert said[text.index(":") + 1 :].strip() == heard
+    assert own_statements(text)[text.index(":") + 1 :].strip() == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Escribe este correo:\nPara: ana@x.example\nAsunto: Reunión\nNos vemos el lunes",
+        "Manda un correo\nAsunto: Reunión\nPara: ana@x.example\nCC: luis@x.example\n\nNos vemos",
+        "Write this mail:\nTo: ann@x.example\nSubject: Meeting\n\nSee you on Monday",
+        "To: ann@x.example\nCC: lou@x.example\nSubject: Meeting\nSee you",
+    ],
+)
+def test_a_mail_that_is_dictated_by_its_head_lines_is_not_pasted(text: str) -> None:
+    assert pasted(text) == []

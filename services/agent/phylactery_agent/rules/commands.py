@@ -30,7 +30,7 @@ def read_command(text: str) -> Command | None:
     All words of the first three must be known; a wish for a person may be one clause among others. Words that ask for
     help only if they answer nothing ("I don't know", "what?") are no command. What is pasted or reported gives none.
     """
-    text = own_statements(text)
+    text = own_statements(text, wishes=True)
     if (stop := read_stop(text)) is not None:
         return "hold" if stop in HOLDING else "stop" if stop == "stop" else None
     if (talk := read_talk(text)) is not None:

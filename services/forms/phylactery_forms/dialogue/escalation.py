@@ -53,7 +53,7 @@ def _reason(
     """Return why a policy holds; empty if it does not. It is a stable code and quotes nothing a person wrote."""
     rules = form.escalation
     if policy == "keyword":
-        return _keyword(form, conversation, words_of(own_statements(said.text)), context)
+        return _keyword(form, conversation, words_of(own_statements(said.text, wishes=True)), context)
     if policy == "timeout" and rules.timeout_minutes is not None:
         waited = microseconds(context) - conversation["started_us"]
         return "time_exceeded" if waited > rules.timeout_minutes * _MINUTE else ""
