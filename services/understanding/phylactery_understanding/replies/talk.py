@@ -29,6 +29,11 @@ _PUZZLED: Final = "puzzled"
 _MAX_CHARACTERS: Final = 120
 _QUESTION: Final = re.compile(r"[?¿؟？]+")
 _PAUSE: Final = re.compile(r"[\s.…]+")
+_DICTATES: Final = re.compile(
+    r"(?i)(?::|\b(?:que\s+(?:diga|ponga)|diciendo|lo\s+siguiente|(?:est[ea]|el)\s+(?:texto|mensaje)"
+    r"|saying|that\s+(?:says|reads)|the\s+following|this\s+(?:text|message)))[\s.…]*$"
+)
+"""How a message ends whose content is in the next ones: send this to Ann:, un correo que diga."""
 _LAUGHTER: Final = re.compile(r"(?i)\ba?(?:j[aei]|h[ae]){2,}[jh]?\b")
 
 
@@ -67,14 +72,20 @@ def small_talk_in(text: str, starts: Sequence[int]) -> tuple[Span, ...]:
 
     ``starts`` are the offsets at which further messages begin, each behind a line break; of other offsets nothing is
     known. Such a message belongs to none beside it: it is neither content nor a request. Laughter stays, because it may
-    take back what was said.
+    take back what was said, and so does what follows a message that says that its content follows.
     """
     if not starts or any(not 0 < start < len(text) or text[start - 1] != "\n" for start in starts):
         return ()
     cuts = [0, *starts, len(text)]
     parts = list(itertools.pairwise(cuts))
-    found = tuple(part for part in parts if _is_aside(text[slice(*part)]))
+    asides = {part: _is_aside(text[slice(*part)]) for part in parts}
+    opens = (at for at, part in enumerate(parts) if _dictates(text[slice(*part)]))
+    found = tuple(part for part in parts[: next(opens, len(parts))] if asides[part])
     return found if len(found) < len(parts) else ()
+
+
+def _dictates(text: str) -> bool:
+    return _DICTATES.search(text) is not None and not _is_aside(text.rstrip(" :.…\n"))  # hola: dictates nothing
 
 
 def _is_aside(text: str) -> bool:

@@ -25,6 +25,22 @@ def joined(*messages: str) -> tuple[str, list[int]]:
     return text, starts
 
 
+@pytest.mark.parametrize(
+    "first",
+    ["Manda esto a ana@x.com:", "escribe un correo a ana@x.com que diga", "send ann@x.com this text", "Send Ann:\n"],
+)
+def test_what_follows_a_message_that_dictates_is_its_content(first: str) -> None:
+    assert small_talk_in(*joined(first, "Buenas tardes", "El lunes no puedo ir", "Gracias")) == ()
+    text, starts = joined("hola", first, "Buenas tardes", "gracias")
+    assert [text[start:stop].strip() for start, stop in small_talk_in(text, starts)] == ["hola"]
+
+
+@pytest.mark.parametrize("first", ["Hola:", "lee notas.txt", "lee notas.txt a las 10:30", "what does this text say?"])
+def test_what_follows_any_other_message_is_an_aside(first: str) -> None:
+    text, starts = joined(first, "lee b.txt", "gracias")
+    assert [text[start:stop].strip() for start, stop in small_talk_in(text, starts)][-1] == "gracias"
+
+
 @pytest.mark.parametrize("aside", ["gracias", "muchas gracias!", "thanks", "hola", "hi", "ok", "vale", "adiós", "👍"])
 @pytest.mark.parametrize("last", [True, False])
 def test_small_talk_in_a_message_of_its_own_belongs_to_no_other(aside: str, last: bool) -> None:
