@@ -162,6 +162,25 @@ async def test_all_bodies_together_hold_so_many_bytes_and_a_phone_is_served_besi
         await desk.until(lambda: held(desk) == 0, "the room that nobody uses")
 
 
+@pytest.mark.parametrize("size", [1, 2, 60])
+async def test_bodies_that_never_end_keep_no_larger_one_out(tmp_path: Path, size: int) -> None:
+    """Small ones fill the room, some go on byte by byte, and what is sent whole is larger than each of them."""
+    async with open_gateway(
+        tmp_path, max_held_bytes=120 * KIB, max_body_bytes=110 * KIB, max_message_bytes=KIB
+    ) as desk:
+        async with connected(desk.gateway.port, 128 // size) as strangers:
+            for one in strangers:
+                await one.send(head(length=110 * KIB, more=MADE_UP) + b"x" * size * KIB)
+            for one in strangers[-3:]:
+                await one.send(b"x")
+            assert held(desk) <= 120 * KIB
+            body = json.dumps(desk.graph.change({"messages": []})).encode()
+            for larger in (3 * KIB, 70 * KIB, 105 * KIB):
+                assert await desk.graph.post(body.ljust(larger)) == 200, "it is delivered again only by and by"
+            assert held(desk) <= 120 * KIB
+        await desk.until(lambda: held(desk) == 0, "the room that nobody uses")
+
+
 async def test_a_wrong_signature_over_a_whole_body_leaves_nothing_behind(desk: Desk) -> None:
     body = b"x" * 500 * KIB
     assert [await asked(desk, head(length=len(body), more=MADE_UP), body) for _ in range(5)] == [401] * 5

@@ -38,8 +38,8 @@ class GatewaySettings(ServiceSettings):
     max_held_bytes: int = Field(
         16 * 1024 * 1024,
         ge=1024,
-        description="bytes held of all bodies together that arrive over HTTP; where they are used up, the largest that "
-        "still arrives is given up",
+        description="bytes held of all bodies together that arrive over HTTP; where they are used up, the one that "
+        "waits longest for its next part is given up",
     )
     max_connections: int = Field(
         2_048,

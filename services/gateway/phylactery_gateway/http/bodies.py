@@ -70,7 +70,8 @@ class Bodies:
         """Hold at most ``most`` bytes of all bodies together; each may take ``seconds``."""
         self._most, self.seconds = most, seconds
         self._sum = 0
-        self._arriving: set[_Held] = set()
+        self._arriving: dict[_Held, None] = {}
+        """Those that still arrive, first the one whose last part came longest ago."""
 
     @property
     def held(self) -> int:
@@ -83,20 +84,19 @@ class Bodies:
     ) -> AsyncIterator[bytes]:
         """Hold a request's whole body for the block; ``seen`` gets each part of it as it arrives.
 
-        Where the room is used up, the largest body that still arrives gives way, so that many that are never completed
-        keep no small one out. Raise BodyError, or ClientDisconnect if the client hangs up.
+        Where the room is used up, the body that waits longest for its next part gives way, so that many that are never
+        completed keep none out that is sent. Raise BodyError, or ClientDisconnect if the client hangs up.
         """
         length = request.headers.get("content-length", "")
         if length.isdigit() and int(length) > max_bytes:
             raise TooLargeError
         held = _Held(asyncio.timeout(self.seconds))
-        self._arriving.add(held)
         try:
             await self._fill(held, request, max_bytes, seen)
-            self._arriving.discard(held)
+            self._arriving.pop(held, None)
             yield held.take()
         finally:
-            self._arriving.discard(held)
+            self._arriving.pop(held, None)
             self._sum -= held.size
 
     async def _fill(self, held: _Held, request: Request, max_bytes: int, seen: Callable[[bytes], object]) -> None:
@@ -115,12 +115,15 @@ class Bodies:
             raise (NoRoomError if held.gave_way else TooSlowError) from None
 
     def _make_room(self, held: _Held, more: int) -> None:
+        self._arriving.pop(held, None)
         while self._sum + more > self._most:
-            largest = max(self._arriving, key=lambda one: one.size)
-            if largest.size <= held.size + more:
+            if not self._arriving:
                 raise NoRoomError
-            largest.gave_way = True
-            self._sum -= largest.size
-            largest.size = 0
-            largest.blocks.clear()
-            largest.deadline.reschedule(asyncio.get_running_loop().time())
+            waits = next(iter(self._arriving))
+            del self._arriving[waits]
+            waits.gave_way = True
+            self._sum -= waits.size
+            waits.size = 0
+            waits.blocks.clear()
+            waits.deadline.reschedule(asyncio.get_running_loop().time())
+        self._arriving[held] = None
