@@ -18,8 +18,13 @@ def read_secret_file(path: Path, limit: int = 64 * 1024) -> bytes:
     """
     with path.open("rb") as file:
         found = os.fstat(file.fileno())
-        forbidden = _OTHERS if found.st_uid == os.geteuid() else _OTHERS_WRITE
+        ours = found.st_uid == os.geteuid()
         mode = stat.S_IMODE(found.st_mode)
-        if stat.S_ISREG(found.st_mode) and mode & forbidden:
-            raise PermissionError(errno.EACCES, f"mode {mode:04o} makes it accessible to others; run: chmod 600 {path}")
+        if stat.S_ISREG(found.st_mode) and mode & (_OTHERS if ours else _OTHERS_WRITE):
+            fault, change = ("accessible to", "600") if ours else ("writable by", "go-w")
+            raise PermissionError(
+                errno.EACCES,
+                f"mode {mode:04o} makes it {fault} others; run: chmod {change} {path}, or set its mode where it is "
+                "mounted from (defaultMode: 0400)",
+            )
         return file.read(limit + 1)

@@ -61,7 +61,9 @@ def test_a_secret_that_others_may_read_is_refused_and_not_told(
 def test_a_link_to_a_secret_has_the_secrets_mode(reader: Callable[[Path], object], file: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(file)
     file.chmod(0o644)
-    with pytest.raises(WRONG, match="chmod 600"):
+    with pytest.raises(
+        WRONG, match=r"accessible to others; run: chmod 600 .* where it is mounted from \(defaultMode: 0400"
+    ):
         reader(tmp_path / "link")
 
 
@@ -80,15 +82,18 @@ def test_a_pipe_has_no_mode() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_of_a_mounted_secret_the_owner_decides_who_reads_and_nobody_else_writes(file: Path) -> None:
+@pytest.mark.parametrize("read", [lambda path: read_secret(path, "X"), READERS["a header of the MCP proxy"]])
+def test_of_a_mounted_secret_the_owner_decides_who_reads_and_nobody_else_writes(
+    file: Path, read: Callable[[Path], object]
+) -> None:
     os.chown(file, 12_345, 12_345)
     for mode in (0o644, 0o440, 0o640):
         file.chmod(mode)
-        assert read_secret(file, "X") == "one-secret"
+        assert read(file) == "one-secret"
     for mode in (0o666, 0o646, 0o664):
         file.chmod(mode)
-        with pytest.raises(ValueError, match="accessible"):
-            read_secret(file, "X")
+        with pytest.raises(WRONG, match=rf"mode {mode:04o} makes it writable by others; run: chmod go-w {file}, or"):
+            read(file)
 
 
 def test_a_secret_that_becomes_readable_for_others_leaves_the_one_before_in_use(file: Path) -> None:
@@ -104,8 +109,9 @@ def test_a_tokens_file_that_others_may_write_admits_nobody_new(tmp_path: Path) -
     assert len(read_tokens(path)) == 1
     for mode in (0o666, 0o622, 0o664, 0o602):
         path.chmod(mode)
-        with pytest.raises(TokensFileError, match="chmod 600"):
+        with pytest.raises(TokensFileError, match=rf"writable by others; run: chmod go-w {path}, or") as caught:
             read_tokens(path)
+        assert "key" not in str(caught.value)
     path.chmod(0o644)  # hashes tell nobody a token
     assert len(read_tokens(path)) == 1
 

@@ -104,4 +104,8 @@ def make_private(descriptor: int) -> None:
 def _refuse_exposed(path: Path, found: os.stat_result, forbidden: int) -> None:
     mode = stat.S_IMODE(found.st_mode)
     if mode & forbidden:
-        raise ExposedKeyError(f"{path}: mode {mode:04o} makes the key accessible to others; run: chmod 600 {path}")
+        fault, change = ("accessible to", "600") if forbidden == OTHERS else ("writable by", "go-w")
+        raise ExposedKeyError(
+            f"{path}: mode {mode:04o} makes it {fault} others; run: chmod {change} {path}, or set its mode where it is "
+            "mounted from (defaultMode: 0400)"
+        )
