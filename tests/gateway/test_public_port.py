@@ -11,7 +11,11 @@ from typing import Any
 
 import httpx
 import pytest
+import uvicorn
+from phylactery_gateway.http.connections import Connection, ConnectionLimits, Connections
+from starlette.applications import Starlette
 from structlog.testing import capture_logs
+from uvicorn.server import ServerState
 
 from tests.support.gateway.running import Desk, open_gateway
 from tests.support.gateway.strangers import MADE_UP, UNSIGNED, connect, connected, head
@@ -246,6 +250,47 @@ async def test_where_every_connection_is_taken_the_one_that_waits_longest_gives_
         await strangers[20].ended()
         assert await is_healthy(desk)
         assert len(await desk.rows("SELECT * FROM messages")) == 1
+
+
+class Line(asyncio.Transport):
+    """A connection from an address that this machine has no route to."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__({"peername": (address, 40_312)})
+        self.aborted = False
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def close(self) -> None:
+        """Nothing is sent that would be waited for."""
+
+    def is_closing(self) -> bool:
+        return self.aborted
+
+
+@pytest.mark.parametrize(
+    "crowd",
+    [
+        ("2001:db8:0:7::1", "2001:db8:0:7::2", "2001:db8:0:7:ffff::3"),
+        ("192.0.2.9", "::ffff:192.0.2.9", "::ffff:c000:209"),
+        ("fe80::1", "fe80::2%eth0", "fe80::1%eth1"),
+    ],
+)
+async def test_addresses_that_one_sender_has_are_counted_as_one(crowd: tuple[str, ...]) -> None:
+    """Of IPv6 a sender has a network of 64 bits; each of the others waits longer than every one of the crowd."""
+    others = ("::ffff:192.0.2.1", "::ffff:192.0.2.2", "2001:db8:0:8::1", "198.51.100.1")
+    connections = Connections(ConnectionLimits(connections=len(others) + len(crowd)), lambda _: None)
+    config = uvicorn.Config(Starlette(), ws="none", log_config=None)
+    lines = {address: Line(address) for address in (*others, *crowd, "203.0.113.1")}
+    made = []
+    for number, line in enumerate(lines.values()):
+        made.append(Connection(connections, config=config, server_state=ServerState(), app_state={}))
+        made[-1].since = float(number)
+        made[-1].connection_made(line)
+    assert [address for address, line in lines.items() if line.aborted] == [crowd[0]]
+    for one in made:
+        one.connection_lost(None)
 
 
 async def test_strangers_cause_one_warning_and_not_one_each(desk: Desk) -> None:

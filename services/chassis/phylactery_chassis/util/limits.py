@@ -62,10 +62,18 @@ def host_of(peer: str) -> str:
     scheme, _, rest = unquote(peer).partition(":")
     if scheme not in {"ipv4", "ipv6"}:
         return scheme
+    return network_of(rest.rpartition(":")[0].strip("[]")) or rest
+
+
+def network_of(host: str) -> str:
+    """Return the address that a sender of one is counted by: of IPv6 its network; '' for what is no address.
+
+    An IPv4 address is the same whether its socket speaks IPv6 or not.
+    """
     try:
-        address = ipaddress.ip_address(rest.rpartition(":")[0].strip("[]").partition("%")[0])
+        address = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
-        return rest
+        return ""
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
             return str(address.ipv4_mapped)

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import h11
 from phylactery_chassis.telemetry.logs import Sampled, get_logger
+from phylactery_chassis.util.limits import network_of
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -101,7 +102,7 @@ class Connection(H11Protocol):
             transport.max_size = _READ_BYTES  # 256 KiB otherwise, held of each connection that sends ahead
         super().connection_made(transport)
         self.transport = _Lingering(transport, self)  # type: ignore[assignment]
-        self.address = self.client[0] if self.client else ""
+        self.address = network_of(self.client[0]) if self.client else ""
         self._await_head()
         self._connections.add(self)
 
