@@ -15,8 +15,10 @@ import sqlalchemy as sa
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.settings import load
 from phylactery_gateway.app import build
+from phylactery_gateway.http.health import Health
 from phylactery_gateway.settings import GatewaySettings
 from phylactery_gateway.store import people
+from starlette.applications import Starlette
 
 from tests.support.gateway.running import LIMIT_SECONDS, Desk, open_gateway, open_servers, settings_of
 from tests.support.servers import postgres
@@ -455,6 +457,37 @@ async def test_a_channels_token_goes_by_https_or_stays_on_this_machine(
     with pytest.raises(StartError, match=f"GATEWAY_{name.upper()}") as caught:
         load(GatewaySettings, **options)
     assert "password@" not in str(caught.value)
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["hangs", "fails unforeseen"])
+async def test_a_gateway_whose_database_says_nothing_is_not_ready_until_it_does(fails: bool) -> None:
+    """Neither from its first look on, nor after it answered."""
+    answers = asyncio.Event()
+
+    async def probe() -> bool:
+        if fails and not answers.is_set():
+            raise RuntimeError
+        return await answers.wait()
+
+    health = Health(probe, look_seconds=0.02)
+    transport = httpx.ASGITransport(Starlette(routes=health.routes()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://gate") as client:
+
+        async def until(status: int) -> None:
+            async with asyncio.timeout(LIMIT_SECONDS):
+                while (await client.get("/readyz")).status_code != status:  # noqa: ASYNC110 - as a probe asks
+                    await asyncio.sleep(0.01)
+
+        health.loop.start()
+        try:
+            for _ in range(2):
+                answers.clear()
+                await until(503)
+                assert (await client.get("/healthz")).status_code == 200
+                answers.set()
+                await until(200)
+        finally:
+            await health.loop.stop()
 
 
 @pytest.mark.parametrize("name", ["app_secret", "verify", "token", "bot_token", "bot_secret"])
