@@ -133,3 +133,9 @@ def test_a_wish_in_a_sentence_behind_what_is_reported_is_heard_where_it_harms_no
 )
 def test_a_mail_that_is_dictated_by_its_head_lines_is_not_pasted(text: str) -> None:
     assert pasted(text) == []
+
+
+@pytest.mark.parametrize("mark", ["uno: ", "«", '"a" ', "dice: "])
+def test_behind_very_many_marks_nothing_is_stated(mark: str) -> None:
+    wish = "quiero hablar con una persona"
+    assert wish not in own_statements(mark * 300 + wish)

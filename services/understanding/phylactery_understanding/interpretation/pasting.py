@@ -55,6 +55,8 @@ _NEXT: Final = re.compile(r"(?:[.!?]\s|\n)\s*(?=\S)")
 """Where a further sentence or line begins."""
 _NEAR: Final = 6
 """The number of words in which a quotation follows the verb that says whose it is."""
+_MOST_MARKS: Final = 200
+"""Colons and quotation marks that are looked at in one text."""
 _LONGEST_HEAD: Final = 200
 _THIRD: Final = "ø"
 """Stands for an accented o at the end of a word, which plain words lose: explicó is another's, explico is not."""
@@ -82,14 +84,18 @@ def pasted(text: str) -> list[tuple[int, int]]:
 def reported(text: str, *, wishes: bool = False) -> list[Span]:
     """Return what a text says that somebody else said: mi jefa dice: …, my boss told me: …, he wrote "…".
 
-    Behind a colon it goes on to the end, because nothing shows where it ends; with ``wishes`` it ends where a further
-    sentence begins as a wish of whoever speaks: the screen says: error 4. I want …. What the person says that they said
-    themselves is theirs: I said: …, te lo he dicho: ….
+    Of a text with very many marks the rest is taken for reported, too: nobody states anything so, and to read each
+    would take seconds. Behind a colon it goes on to the end, because nothing shows where it ends; with ``wishes`` it
+    ends where a further sentence begins as a wish of whoever speaks: the screen says: error 4. I want …. What the
+    person says that they said themselves is theirs: I said: …, te lo he dicho: ….
     """
     found = list[Span]()
-    for opened in _SAID.finditer(text):
+    for count, opened in enumerate(_SAID.finditer(text)):
         if found and opened.start() < found[-1][1]:
             continue
+        if count >= _MOST_MARKS:
+            found.append((opened.start(), len(text)))
+            break
         head = _SENTENCE.split(text[max(0, opened.start() - _LONGEST_HEAD) : opened.start()].rstrip(": "))[-1]
         colon = opened[0] == ":"
         near = head if colon else " ".join(head.split()[-_NEAR:])

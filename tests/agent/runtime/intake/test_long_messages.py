@@ -13,7 +13,14 @@ import pytest
 from tests.support.agent.system import open_system
 from tests.support.effort import attempts_within
 
-SLOW = {"sentences": "a. ", "lines": "- uno\n", "requests": "borra el archivo notas.txt y luego ", "quotes": '"a '}
+SLOW = {
+    "sentences": "a. ",
+    "lines": "- uno\n",
+    "requests": "borra el archivo notas.txt y luego ",
+    "quotes": '"a ',
+    "marks": "«",
+    "colons": "uno: ",
+}
 MOST_SECONDS = 0.2
 """Of CPU, in one go of the event loop; each of these texts took one second or more."""
 
