@@ -542,3 +542,26 @@ def test_in_a_review_a_value_behind_a_colon_or_a_linking_word_is_taken(text: str
     before = values(said)
     said.say(text)
     assert values(said) == {**before, field: value}
+
+
+SENDS = ("sí, envíalo", "envíalo", "send it", "correcto", "sí, está bien", "es correcto", "todo bien",
+         "Perfecto, envíalo ya", "that's right", "looks good", "perfect, send it now", "sí, mándalo")  # fmt: skip
+NO_SENDS = ("envíalo?", "no lo envíes", "no es correcto", "envíalo a Luis", "send it to bob", "envíalo 👎",
+            "send it tomorrow", "está bien, pero cambia el nombre", "gracias", "don't send it")  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SENDS)
+def test_at_the_review_a_yes_is_said_in_many_words(text: str) -> None:
+    said = complained()
+    before = values(said)
+    said.say(text)
+    assert (said.conversation["status"], values(said)) == ("submitting", before)
+
+
+@pytest.mark.parametrize("text", NO_SENDS)
+def test_at_the_review_anything_beside_such_a_yes_sends_nothing(text: str) -> None:
+    said = complained()
+    before = values(said)
+    said.say(text)
+    assert said.conversation["status"] != "submitting"
+    assert values(said) == before

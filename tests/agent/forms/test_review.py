@@ -45,7 +45,8 @@ class Filling:
         return str(self.newest.reply.text)
 
     async def sent(self) -> str:
-        return "\n".join(value for one in await self.person.submitted() for value in one.values())
+        """Return what was submitted, empty if nothing was."""
+        return " ".join(value for one in await self.person.submitted() for value in one.values())
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -143,3 +144,29 @@ async def test_a_yes_to_the_withdrawn_card_alone_sends_nothing(system: System) -
     card = chat_pb2.ShownApproval(approval_id=old.approval_id, args_hash=old.args_hash)
     await filling.person.say("sí", shown_approvals=[card])
     assert await filling.sent() == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("sí, envíalo", "es"), ("envíalo", "es"), ("sí, está bien", "es"), ("send it", "en"), ("that's right", "en")],
+)
+async def test_words_that_send_are_a_yes_to_the_card_of_the_review(system: System, text: str, language: str) -> None:
+    filling = await at_review(system, language)
+    await filling.say(text)
+    assert "AB-12345" in await filling.sent()
+
+
+@pytest.mark.parametrize("text", ["envíalo?", "no lo envíes", "envíalo a Luis"])
+async def test_words_beside_those_that_send_send_nothing(system: System, text: str) -> None:
+    filling = await at_review(system)
+    await filling.say(text)
+    assert await filling.sent() == ""
+
+
+async def test_words_that_send_approve_no_call_outside_of_a_review(system: System) -> None:
+    person = system.person("sends")
+    card = (await person.say('escribe "hola" en z.txt')).pending_approval
+    assert card.approval_id
+    shown = [chat_pb2.ShownApproval(approval_id=card.approval_id, args_hash=card.args_hash)]
+    await person.say("envíalo", shown_approvals=shown)
+    assert not (system.sandbox_of("sends") / "z.txt").exists()

@@ -25,6 +25,7 @@ from phylactery_chassis.telemetry import telemetry
 from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.timestamps import to_timestamp
+from phylactery_forms.dialogue.words import answer_to_review
 from phylactery_understanding.language.own_words import MAX_SPANS, refuse_bad_spans, refuse_bad_starts
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.stops import read_stop
@@ -383,18 +384,20 @@ class ChatEdge:
 
         A clear yes or no to exactly what the caller was shown becomes the strict reply that the graph's router
         recognises. Any other text is returned unchanged, without codes. In a form words that stop are a no to what was
-        shown last, and do not cancel the form beneath it.
+        shown last, and do not cancel the form beneath it; words that send are a yes to its submission, and to no other
+        call.
         """
         answer = read_answer(request.text) if request.shown_approvals and request.thread_id else "unclear"
         if request.shown_approvals and request.thread_id and read_stop(request.text) == "stop":
             answer = "no" if await self.forms.asks(owner.thread_key(request.thread_id)) else answer
-        if answer == "unclear":
+        sends = answer == "unclear" and answer_to_review(request.text) == "yes"
+        if not (request.shown_approvals and request.thread_id) or (answer == "unclear" and not sends):
             return request.text, {}
         waiting = await self._waiting(owner, request)
-        if not waiting:
+        if not waiting or (sends and not await self.forms.submits(owner.thread_key(request.thread_id), waiting)):
             return request.text, {}
         first, *others = waiting
-        text = f"APPROVE {first.id} {first.code}" if answer == "yes" else f"REJECT {first.id}"
+        text = f"APPROVE {first.id} {first.code}" if sends or answer == "yes" else f"REJECT {first.id}"
         return text, {other.id: other.code for other in others}
 
     async def _waiting(self, owner: Owner, request: MessageRequest) -> Sequence[ApprovalInfo]:

@@ -21,7 +21,17 @@ from phylactery_forms.definitions.model import FREE, Field, Form
 from phylactery_forms.dialogue.reading import accepted, found_in
 from phylactery_forms.dialogue.signals import About, Evidence, Signals, evidence_of, hinted_at, parts_of
 from phylactery_forms.dialogue.state import ConversationState, applies
-from phylactery_forms.dialogue.words import ListName, Span, Words, consists_of, find, named_at, size_at, words_of
+from phylactery_forms.dialogue.words import (
+    ListName,
+    Span,
+    Words,
+    answer_to_review,
+    consists_of,
+    find,
+    named_at,
+    size_at,
+    words_of,
+)
 from phylactery_forms.values.model import Context, Problem
 
 _SURE: Final = 0.6
@@ -156,7 +166,8 @@ def in_review(conversation: ConversationState) -> bool:
 
 def answers_review(conversation: ConversationState, text: str) -> bool:
     """Return True for a plain yes or no to what was read back."""
-    return in_review(conversation) and read_answer(text) != "unclear"
+    read = answer_to_review if conversation["status"] == "review" else read_answer
+    return in_review(conversation) and read(text) != "unclear"
 
 
 def _answers_question(evidence: Evidence) -> bool:

@@ -28,7 +28,7 @@ from phylactery_forms.dialogue.state import (
     microseconds,
     put,
 )
-from phylactery_forms.dialogue.words import language_of, words_of
+from phylactery_forms.dialogue.words import answer_to_review, language_of, words_of
 from phylactery_forms.values.model import Context, Problem
 
 _AWAY_US: Final = 6 * 3_600_000_000
@@ -110,7 +110,7 @@ def check_off_topic(
     away = is_off_topic(
         form, conversation, _target(conversation), turn["user_message"], context, request=request, judged=judged
     )
-    if collected and read_answer(turn["user_message"]) != "unclear":
+    if collected and answer_to_review(turn["user_message"]) != "unclear":
         away = False
     if away:
         conversation = {**conversation, "digressions": conversation["digressions"] + 1}
@@ -216,7 +216,7 @@ def escalate(turn: FormTurn, form: Form, context: Context) -> dict[str, Any]:
 def complete(turn: FormTurn, form: Form, context: Context) -> dict[str, Any]:
     """Read everything back, and send it after a yes; a form that submits nothing is complete at once."""
     conversation, text = turn["conversation"], turn["user_message"]
-    answer = read_answer(text) if conversation["status"] == "review" else "unclear"
+    answer = answer_to_review(text) if conversation["status"] == "review" else "unclear"
     if turn["is_valid"] or turn["next_action"]:
         answer = "unclear"
     handed = completes_with_person(form, conversation)
@@ -247,7 +247,7 @@ def is_ambiguous(turn: FormTurn, form: Form, context: Context) -> bool:
     conversation = turn["conversation"]
     one = form.by_id.get(_target(conversation) or "")
     if one is None:
-        return read_answer(turn["user_message"]) == "unclear"
+        return answer_to_review(turn["user_message"]) == "unclear"
     read = found_in(one, turn["user_message"], _in_language(conversation, context))
     return isinstance(read, Problem) or not read
 

@@ -13,6 +13,7 @@ from typing import Final, Literal, get_args
 from phylactery_understanding.language.lexicon import lexicons
 from phylactery_understanding.language.text import STOPS, Kind, Token, tokenize
 from phylactery_understanding.language.word_files import LexiconError, lists
+from phylactery_understanding.replies.answers import Answer, kinds_of, plain_words, read_answer
 
 from phylactery_forms.definitions.model import Field
 from phylactery_forms.dialogue.state import MAX_CHARACTERS
@@ -22,6 +23,7 @@ ListName = Literal[
     "undo", "skip", "told", "same", "leave", "cancel", "resume", "explain", "beside",
     "marker", "denial", "wrong", "changes", "instead", "links",
     "regret", "rethink", "put", "wish", "denies", "gives", "seems", "approves", "faults",
+    "sends", "sends_with",
     "topic_change", "question",
     "person", "person_word", "polite", "not_person", "mild", "strong",
 ]  # fmt: skip
@@ -37,6 +39,10 @@ _FEWEST: Final = 2
 
 _JOINED: Final = re.compile(r"(?i)\.{2,}|(?<=\bno)\.(?=\w)|(?<=\bnope)\.(?=\w)")
 """Dots that join words which are none: no.it is, sorry...the other."""
+
+_TRAILING: Final = re.compile(r"\.\s*\.")
+"""Dots that leave a yes open."""
+_LONGEST_YES: Final = 120
 
 _Phrase = tuple[str, ...]
 
@@ -129,6 +135,23 @@ def consists_of(name: ListName, words: _Phrase, *more: ListName) -> bool:
         seen = seen or size >= max(other, 1)
         place += max(size, other)
     return seen
+
+
+def answer_to_review(text: str) -> Answer:
+    """Return a clear yes or no to everything that was read back: there a yes is also "send it", or "that's right".
+
+    As any yes, it says nothing else: the lists hold every word and sign of it.
+    """
+    answer = read_answer(text)
+    if answer != "unclear" or len(text) > _LONGEST_YES or _TRAILING.search(text):
+        return answer
+    return "yes" if "sends" in kinds_of(plain_words(text), _sending()) else "unclear"
+
+
+@cache
+def _sending() -> Mapping[_Phrase, Literal["sends", "sends_with"]]:
+    names: tuple[Literal["sends_with", "sends"], ...] = ("sends_with", "sends")
+    return {plain_words(one): name for name in names for language in LANGUAGES for one in _content(language)[name]}
 
 
 def command_in(words: Words) -> Command | None:

@@ -14,6 +14,7 @@ from phylactery_forms.definitions.reading import read_forms
 from phylactery_understanding.interpretation.pasting import own_statements
 from phylactery_understanding.replies.answers import plain_words
 
+from phylactery_agent.ports import ApprovalInfo
 from phylactery_agent.rules.commands import denies_wish
 from phylactery_agent.rules.intents import parse_reply, talk_kind
 from phylactery_agent.rules.planner import read_request
@@ -138,6 +139,12 @@ class FormIntake:
     async def asks(self, thread_key: str) -> bool:
         """Return True if a form is open in a thread."""
         return bool(self._catalog.all()) and await self._sessions.open_in(thread_key) is not None
+
+    async def submits(self, thread_key: str, approvals: Sequence[ApprovalInfo]) -> bool:
+        """Return True if approvals are exactly the one by which the open form of a thread is submitted."""
+        session = await self._sessions.open_in(thread_key)
+        asked = [(one.run_id, one.tool_call_id) for one in approvals]
+        return session is not None and asked == [(session.run_id, session.tool_call_id)]
 
     async def hides(self, thread_key: str, *, begun: str) -> bool:
         """Return True if what is said in a thread may hold a sensitive value, so that none of it is kept readable."""

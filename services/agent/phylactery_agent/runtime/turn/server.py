@@ -20,6 +20,7 @@ from phylactery_chassis.telemetry import semconv, telemetry
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from phylactery_chassis.util.ids import new_id
+from phylactery_forms.dialogue.words import answer_to_review
 from phylactery_understanding.interpretation.pasting import own_statements
 from phylactery_understanding.replies.answers import read_answer
 from sqlalchemy.engine import Connection
@@ -334,7 +335,7 @@ class TurnServer:
             return Ending(RunStatus.DONE, OVER_SHARE, f"{claim.lease.turn_id}.reply", told)
         in_form = claim.run.graph == FORM_GRAPH
         # a yes beside what somebody else wrote may be about that, and a form would submit
-        if _others_alone(claim) and (turn.wordless or (in_form and read_answer(turn.text) != "unclear")):
+        if _others_alone(claim) and (turn.wordless or (in_form and answer_to_review(turn.text) != "unclear")):
             return _told_apart(claim, heard)
         return None if in_form else await self._commanded(claim, heard)
 
