@@ -101,7 +101,9 @@ async def test_a_thousand_watches_of_health_without_a_token_stop_nobody(running:
         assert len(firsts) - len(refused) == 32
         told = [answer_of(one) for one in refused if one.code() is not Code.CANCELLED]
         assert len(told) > RELIABLY * len(refused)
-        assert {(one.code, one.reason) for one in told} == {(Code.RESOURCE_EXHAUSTED, "TOO_MANY_CALLS")}
+        # the transport refuses, unread, what one connection opens at once beyond its bound
+        too_many, unread = (Code.RESOURCE_EXHAUSTED, "TOO_MANY_CALLS"), (Code.UNAVAILABLE, "")
+        assert {too_many} <= {(one.code, one.reason) for one in told} <= {too_many, unread}
         assert await ask(running.port, ANA) == "served"
         assert (await stub.Check(health_pb2.HealthCheckRequest())).status == health_pb2.HealthCheckResponse.SERVING
 

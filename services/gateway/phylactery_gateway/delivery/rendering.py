@@ -136,7 +136,8 @@ class Renderer:
         bound = {"approval": one.approval_id, "args_hash": one.args_hash, "high_risk": one.risk in _HIGH}
         yes, no = say("yes", self._language), say("no", self._language)
         agrees, refuses = Option(yes, {**bound, "approve": True}), Option(no, {**bound, "approve": False})
-        in_words = say("answer_in_words" if whole else "answer_with_no", self._language, yes=yes, no=no)
+        in_words = say("answer_with_no", self._language, no=no)
+        in_words = say("answer_in_words", self._language, yes=yes, no=no) if whole else in_words
         return [*before, Outgoing("\n".join(lines), (agrees, refuses) if whole else (refuses,), in_words=in_words)]
 
     def _shown(self, text: str, one: PendingApproval) -> tuple[Sequence[Outgoing], Sequence[str], bool]:
