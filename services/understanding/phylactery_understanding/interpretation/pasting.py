@@ -55,7 +55,7 @@ _NEXT: Final = re.compile(r"(?:[.!?]\s|\n)\s*(?=\S)")
 """Where a further sentence or line begins."""
 _NEAR: Final = 6
 """The number of words in which a quotation follows the verb that says whose it is."""
-_MOST_MARKS: Final = 200
+_MOST_MARKS: Final = 64
 """Colons and quotation marks that are looked at in one text."""
 _LONGEST_HEAD: Final = 200
 _THIRD: Final = "ø"
