@@ -383,6 +383,7 @@ async def test_while_many_wait_for_the_agent_a_webhook_is_not_read_on_and_who_wr
     assert len(await desk.rows("SELECT * FROM backlog")) == 1
 
 
+@pytest.mark.slow
 async def test_thousands_that_arrive_at_once_do_not_stop_what_is_sent(desk: Desk) -> None:
     assert await desk.graph.post(giant(desk, 500)) == 200
     await desk.until_rows("SELECT * FROM messages", 500)
