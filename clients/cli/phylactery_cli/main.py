@@ -7,55 +7,40 @@ import contextlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
-from phylactery_chassis.auth.commands import make_app
+from phylactery_chassis.util.late_commands import late_group
 from phylactery_chassis.util.version import version_line
 from rich.console import Console
 
-from phylactery_cli.commands import approvals as approvals_command
-from phylactery_cli.commands import erase as erase_command
-from phylactery_cli.commands import forms as forms_command
-from phylactery_cli.commands import gateway as gateway_command
-from phylactery_cli.commands import graphs as graphs_command
-from phylactery_cli.commands import handoff as handoff_command
-from phylactery_cli.commands import memory as memory_command
-from phylactery_cli.commands import runs as runs_command
-from phylactery_cli.commands import threads as threads_command
-from phylactery_cli.commands import tools as tools_command
-from phylactery_cli.commands.models import model_lines
 from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.options import Options, shared
 from phylactery_cli.supervisor import DEFAULT_PORTS, SERVICES, Fate, InUseError, Keeper, Stack, StackError, running
 from phylactery_cli.terminal import fate_text, plain_console
 
+_COMMANDS: Final = {
+    "erase": "phylactery_cli.commands.erase:erase",
+    "approvals": "phylactery_cli.commands.approvals:app",
+    "forms": "phylactery_cli.commands.forms:app",
+    "gateway": "phylactery_cli.commands.gateway:app",
+    "graphs": "phylactery_cli.commands.graphs:app",
+    "handoff": "phylactery_cli.commands.handoff:app",
+    "memory": "phylactery_cli.commands.memory:app",
+    "runs": "phylactery_cli.commands.runs:app",
+    "threads": "phylactery_cli.commands.threads:app",
+    "tokens": "phylactery_cli.commands.tokens:app",
+    "tools": "phylactery_cli.commands.tools:app",
+}
+"""The commands that start no services, and where they are; they are imported when they are named."""
+
 app = typer.Typer(
+    cls=late_group(_COMMANDS),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,  # a traceback with local variables would print secrets
 )
 
-
-def _unusable(message: str) -> typer.Exit:
-    """Say why a command could not be carried out; raise what it answers."""
-    typer.echo(f"phylactery: {message}", err=True)
-    return typer.Exit(1)
-
-
-app.add_typer(approvals_command.app, name="approvals")
-app.add_typer(forms_command.app, name="forms")
-app.add_typer(gateway_command.app, name="gateway")
-app.add_typer(graphs_command.app, name="graphs")
-app.add_typer(handoff_command.app, name="handoff")
-app.add_typer(memory_command.app, name="memory")
-app.add_typer(runs_command.app, name="runs")
-app.add_typer(threads_command.app, name="threads")
-app.add_typer(
-    make_app(_unusable, shared(asks=False), lambda context: Options.of(context).json),
-    name="tokens",
-)
-app.add_typer(tools_command.app, name="tools")
 
 _WELCOME = "welcome.txt"
 
@@ -66,6 +51,8 @@ Graph = Annotated[str, typer.Option(help="The graph of a new conversation: secur
 @contextlib.contextmanager
 def _serving(data_dir: Path, console: Console, texts: Texts) -> Iterator[Stack]:
     """Run the three services for the block and say where they are and that they stopped."""
+    from phylactery_cli.commands.models import model_lines  # late: it reads the agent's settings
+
     stack = Stack(data_dir, DEFAULT_PORTS)
     try:
         with running(stack, leaving=True):
@@ -231,9 +218,6 @@ def demo(
     from phylactery_cli.demo.play import play  # late, as the chat: the other commands need neither
 
     raise typer.Exit(play(plain_console(), keep))
-
-
-app.command("erase")(erase_command.erase)
 
 
 def main() -> None:

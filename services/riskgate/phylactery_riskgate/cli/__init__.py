@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Final
 
 import typer
-from phylactery_chassis.auth.commands import make_app
+from phylactery_chassis.util.late_commands import late_group
 from phylactery_chassis.util.version import version_line
 
-from phylactery_riskgate.cli import catalog, control, keys, policy_lifecycle
-from phylactery_riskgate.cli.approvals import commands as approvals
-from phylactery_riskgate.cli.audit import commands as audit
-from phylactery_riskgate.cli.calls import evaluate, explain
-from phylactery_riskgate.cli.common import unusable
-from phylactery_riskgate.cli.inspect import inspect
-from phylactery_riskgate.cli.serve import migrate, serve
+_COMMANDS: Final = {
+    "serve": "phylactery_riskgate.cli.serve:serve",
+    "migrate": "phylactery_riskgate.cli.serve:migrate",
+    "inspect": "phylactery_riskgate.cli.inspect:inspect",
+    "evaluate": "phylactery_riskgate.cli.calls:evaluate",
+    "explain": "phylactery_riskgate.cli.calls:explain",
+    "revoke": "phylactery_riskgate.cli.control:revoke",
+    "freeze": "phylactery_riskgate.cli.control:freeze",
+    "unfreeze": "phylactery_riskgate.cli.control:unfreeze",
+    "approvals": "phylactery_riskgate.cli.approvals.commands:app",
+    "audit": "phylactery_riskgate.cli.audit.commands:app",
+    "catalog": "phylactery_riskgate.cli.catalog:app",
+    "keys": "phylactery_riskgate.cli.keys:app",
+    "tokens": "phylactery_riskgate.cli.tokens:app",
+    "policy": "phylactery_riskgate.cli.policy_lifecycle:app",
+}
+"""The commands and where they are; they are imported when they are named."""
+_OPTIONAL: Final = {
+    "hook": "phylactery_hooks.cli:app",
+    "mcp-proxy": "phylactery_mcp_proxy.cli:app",
+    "doctor": "phylactery_mcp_proxy.doctor:app",
+}
+"""Commands of distributions that may be installed beside RiskGate, which runs without them."""
+_INSTALLED: Final = {name: place for name, place in _OPTIONAL.items() if find_spec(place.partition(".")[0]) is not None}
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+app = typer.Typer(cls=late_group({**_COMMANDS, **_INSTALLED}), no_args_is_help=True, add_completion=False)
 
 
 def _print_version(asked: bool) -> None:
@@ -34,32 +50,6 @@ def riskgate(
     ] = False,
 ) -> None:
     """RiskGate: decides about tool calls and keeps the record."""
-
-
-app.command()(serve)
-app.command()(migrate)
-app.command()(inspect)
-app.command()(evaluate)
-app.command()(explain)
-app.command()(control.revoke)
-app.add_typer(control.freeze, name="freeze")
-app.add_typer(control.unfreeze, name="unfreeze")
-app.add_typer(approvals.app, name="approvals")
-app.add_typer(audit.app, name="audit")
-app.add_typer(catalog.app, name="catalog")
-app.add_typer(keys.app, name="keys")
-app.add_typer(make_app(unusable), name="tokens")
-app.add_typer(policy_lifecycle.app, name="policy")
-
-_OPTIONAL: Final = (
-    ("hook", "phylactery_hooks", "cli"),
-    ("mcp-proxy", "phylactery_mcp_proxy", "cli"),
-    ("doctor", "phylactery_mcp_proxy", "doctor"),
-)
-"""Commands of distributions that may be installed beside RiskGate, which runs without them."""
-for _name, _package, _module in _OPTIONAL:
-    if find_spec(_package) is not None:
-        app.add_typer(import_module(f"{_package}.{_module}").app, name=_name)
 
 
 def main() -> None:
