@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from phylactery_agent.graph.core.state import AgentState, PlannedStep, ProposedTool
+from phylactery_agent.graph.llm.conversation import MAX_RESULT
 from phylactery_agent.ports import Gate, Turn
 from phylactery_agent.ports import ProposedCall as Proposed
 from phylactery_agent.runtime.turn.tasks import MAX_RESULT_BYTES, Result, observation
@@ -55,6 +56,11 @@ def test_a_result_over_the_limit_is_cut_and_says_how_much_is_missing(letter: str
     assert said == f"{len((whole[len(kept) :]).encode())} of {len(whole.encode())} bytes were not shown]"
     fits = letter * (MAX_RESULT_BYTES // len(letter.encode()))
     assert shown_of(READ_FILE, fits)["result_text"] == fits
+
+
+@pytest.mark.parametrize(("size", "partial"), [(MAX_RESULT, False), (MAX_RESULT + 1, True), (120_000, True)])
+def test_a_result_of_which_a_model_is_shown_only_a_part_says_so(size: int, partial: bool) -> None:
+    assert shown_of(READ_FILE, "x" * size).get("partial", False) is partial
 
 
 def test_nothing_answered_is_nothing_shown() -> None:

@@ -155,12 +155,14 @@ class RiskGateClient(ServiceClient):
         result_text: str | None = None,
         failed: bool = False,
         run_id: str = "",
+        partial: bool = False,
         timeout: float | None = None,
     ) -> Observation:
         """Report a tool's result, as JSON or as text, before anything else of the task is evaluated.
 
         The executor of the tool calls it, with the bound arguments that were run; with neither result, the tool
-        returned nothing. run_id is that of evaluate and redeem. Raise ValueError if both results are given.
+        returned nothing. run_id is that of evaluate and redeem. The result is as it came, without redaction; partial
+        says that the model was shown only a part of it. Raise ValueError if both results are given.
         """
         if result_json is not None and result_text is not None:
             raise ValueError("a tool answers result_json or result_text, not both")
@@ -171,6 +173,7 @@ class RiskGateClient(ServiceClient):
             arguments_json=arguments_json,
             failed=failed,
             run_id=run_id,
+            partial=partial,
         )
         if result_json is not None:
             request.result_json = result_json

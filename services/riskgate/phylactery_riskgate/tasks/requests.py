@@ -154,6 +154,7 @@ class ObserveInput(EdgeModel):
     result_text: _Shown = ""
     failed: bool = False
     run_id: OptionalIdentifier = ""
+    partial: bool = False
 
     @property
     def text(self) -> str:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.auth.jws import encode
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, ResourceExhausted
+from phylactery_chassis.inspection import hidden_kinds
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_chassis.util.crashpoints import reach
@@ -145,7 +146,8 @@ class Tasks:
         """
         who.require(Role.CALLER)
         characters = len(asked.arguments_json) + len(asked.text)
-        shown = self._vault.hash(asked.tool, asked.arguments_json, asked.form or "", asked.text, str(asked.failed))
+        told = [str(asked.failed), *(["partial"] if asked.partial else [])]
+        shown = self._vault.hash(asked.tool, asked.arguments_json, asked.form or "", asked.text, *told)
         ran = Ran(shown_arguments(asked.arguments_json), unproven=False)
         kept: Observed | Ran = ran
         while isinstance(kept, Ran):  # parsed as for most results, and once more if the call turns out to be different
@@ -332,6 +334,8 @@ class Tasks:
             is_text=is_text,
             failed=asked.failed,
             unproven=ran.unproven,
+            partial=asked.partial,
+            hidden=hidden_kinds(asked.text),
         )
         return reading, *packed(reading.piece)
 

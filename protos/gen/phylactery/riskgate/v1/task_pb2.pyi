@@ -360,6 +360,7 @@ class ObserveRequest(_message.Message):
     RESULT_TEXT_FIELD_NUMBER: _builtins.int
     FAILED_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
+    PARTIAL_FIELD_NUMBER: _builtins.int
     task_id: _builtins.str
     """task_id is the task. Required."""
     tool_call_id: _builtins.str
@@ -382,6 +383,10 @@ class ObserveRequest(_message.Message):
     """run_id is the run in which the call was evaluated and redeemed, 1 to 128 characters of [A-Za-z0-9_.:-]. Empty means
     any run of the task's thread, which is sufficient if tool_call_ids are unique across them.
     """
+    partial: _builtins.bool
+    """partial is true if the model was shown only a part of the result: it was shortened, or a pointer stands in its
+    place. A call that replaces what was read so is asked about.
+    """
     def __init__(
         self,
         *,
@@ -393,10 +398,11 @@ class ObserveRequest(_message.Message):
         result_text: _builtins.str = ...,
         failed: _builtins.bool = ...,
         run_id: _builtins.str = ...,
+        partial: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["result", b"result", "result_json", b"result_json", "result_text", b"result_text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "failed", b"failed", "result", b"result", "result_json", b"result_json", "result_text", b"result_text", "run_id", b"run_id", "task_id", b"task_id", "tool", b"tool", "tool_call_id", b"tool_call_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments_json", b"arguments_json", "failed", b"failed", "partial", b"partial", "result", b"result", "result_json", b"result_json", "result_text", b"result_text", "run_id", b"run_id", "task_id", b"task_id", "tool", b"tool", "tool_call_id", b"tool_call_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_result: _TypeAlias = _typing.Literal["result_json", "result_text"]  # noqa: Y015
     _WhichOneofArgType_result: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015

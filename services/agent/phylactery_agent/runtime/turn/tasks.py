@@ -14,6 +14,7 @@ from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
+from phylactery_agent.graph.llm.conversation import MAX_RESULT as MAX_SHOWN
 from phylactery_agent.ports import EffectState
 from phylactery_agent.runtime.dispatch.leases import require_lease
 from phylactery_agent.runtime.effects.outbox import is_queued, queue_observation
@@ -62,8 +63,8 @@ def observation(
 ) -> dict[str, Any]:
     """Return a result of a run in the form RiskGate is shown; without output it has no result_json or result_text.
 
-    spec is the tool's, None where this process does not know the tool. A result that is too long is cut, notes that,
-    and is sent as text whatever it was.
+    A result longer than what a model is shown of one is partial. spec is the tool's, None where this process does not
+    know the tool. A result that is too long is cut, notes that, and is sent as text whatever it was.
     """
     shown: dict[str, Any] = {
         "task_id": task_id,
@@ -76,6 +77,8 @@ def observation(
     text = _bounded(result.output)
     if not text:
         return shown
+    if len(text) > MAX_SHOWN:
+        shown["partial"] = True
     as_json = text is result.output and not result.failed and _answers_json(spec, text)
     return {**shown, "result_json" if as_json else "result_text": text}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Annotated, Any, Literal
 
 from phylactery_chassis.auth.levels import USER, level_of_delegated
@@ -12,7 +13,17 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from phylactery_riskgate.domain.catalog.catalog import read_catalog
 from phylactery_riskgate.domain.catalog.submissions import FORM_NAME
 from phylactery_riskgate.domain.documents import Document
-from phylactery_riskgate.domain.intent.model import FROM_TEXT, NOBODY, RULES, UNSHOWN, Evidence, FormRun, TaskFacts
+from phylactery_riskgate.domain.intent.model import (
+    CUT_SHORT,
+    FROM_TEXT,
+    MASKED,
+    NOBODY,
+    RULES,
+    UNSHOWN,
+    Evidence,
+    FormRun,
+    TaskFacts,
+)
 from phylactery_riskgate.domain.model import BoundCall, Caller, CatalogTool, Counters, Pathway
 from phylactery_riskgate.domain.pointers import pointer
 from phylactery_riskgate.domain.policy.evidence import MAX_INTENT, MAX_ORIGIN, MAX_SIGNALS, TaskReader
@@ -104,6 +115,8 @@ class CaseFacts(_Strict):
     understood_by: Literal["rules", "interpreter", "confirmed", "nobody"] | None = None
     foreign: bool | None = None
     from_text: bool = False
+    masked: bool = False
+    cut_short: bool = False
     form_run: CaseFormRun | None = None
 
     def read(self, _tool: CatalogTool, bound: BoundCall) -> TaskFacts:
@@ -120,7 +133,9 @@ class CaseFacts(_Strict):
             arguments=tuple(sorted(found, key=lambda one: (-one.origin, one.path))),
             worst=self.origin,
             signals=self.signals,
-            signal_reasons=(FROM_TEXT,) if self.from_text else (),
+            signal_reasons=tuple(
+                compress((FROM_TEXT, MASKED, CUT_SHORT), (self.from_text, self.masked, self.cut_short))
+            ),
             refused=self.refused,
             foreign=self.origin == MAX_ORIGIN if self.foreign is None else self.foreign,
             understood_by=self.understood_by or (RULES if self.intent == MAX_INTENT else NOBODY),

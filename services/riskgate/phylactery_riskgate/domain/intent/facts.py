@@ -38,6 +38,7 @@ from phylactery_riskgate.domain.intent.origin.origins import (
 )
 from phylactery_riskgate.domain.intent.origin.prints import prints
 from phylactery_riskgate.domain.intent.origin.signals import content_signals
+from phylactery_riskgate.domain.intent.origin.unseen import unseen_signals
 from phylactery_riskgate.domain.intent.phrases import nouns, picks, stem
 from phylactery_riskgate.domain.intent.reading import MAX_VALUE
 from phylactery_riskgate.domain.intent.understood import NO_USES, Uses, understood
@@ -126,6 +127,7 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
     told = list(
         dict.fromkeys(content_signals(index, _contents(tool, leaves), _reached(tool, evidence), _files(tool, leaves)))
     )
+    told += unseen_signals(index, tool, bound, _replaced(tool, leaves))
     if any(len(of_one) >= MAX_LEAVES for of_one in leaves.values()):
         told.append((1, _TOO_MANY))
     return TaskFacts(
@@ -288,6 +290,13 @@ def _contents(tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> Iterator[str
 def _files(tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> list[str]:
     """Return the normal forms of the paths of a call."""
     return [_norm(leaf.value) for of_one in leaves.values() for leaf in of_one if leaf.path in tool.paths]
+
+
+def _replaced(tool: CatalogTool, leaves: dict[str, list[_Leaf]]) -> list[str]:
+    """Return the paths and objects that a content of the call is written to; without a content there are none."""
+    texts = [leaf for of_one in leaves.values() for leaf in of_one if isinstance(leaf.value, str)]
+    places = [leaf for leaf in texts if leaf.path in tool.paths or role_of(tool, leaf.path) == "object"]
+    return [leaf.value for leaf in places] if len(places) < len(texts) else []
 
 
 def _leaves(value: Any, path: str, schema: Json) -> Iterator[_Leaf]:

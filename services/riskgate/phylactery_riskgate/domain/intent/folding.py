@@ -53,6 +53,7 @@ class _Kept(dict[int, str]):
 
 
 _MAX_FOLDS: Final = 16_384
+_LONGEST_NAME: Final = 256
 _FOLDS = _Folds()
 _KEPT = _Kept()
 
@@ -74,6 +75,11 @@ def written(text: str) -> str:
 def tokens(folded: str) -> list[str]:
     """Return the tokens of folded text."""
     return (PLAIN_TOKEN if folded.isascii() else _TOKEN).findall(folded)
+
+
+def last_token(text: str) -> str:
+    """Return the last token of a text, of a path the name of the file; empty if there is none."""
+    return (tokens(fold(text[-_LONGEST_NAME:])) or [""])[-1]
 
 
 def spans(folded: str) -> list[tuple[int, int]]:

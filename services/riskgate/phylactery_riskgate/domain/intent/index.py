@@ -12,6 +12,7 @@ from datetime import date
 from itertools import chain, starmap
 from typing import Final
 
+from phylactery_chassis.inspection import FindingKind
 from phylactery_understanding.calls.proposal import Listing
 from phylactery_understanding.interpretation.model import Interpretation
 
@@ -389,6 +390,16 @@ class TaskIndex:
             if pointed[place] or other.meant
             for item in other.items_with(wanted)
         )
+
+    @computed
+    def hidden(self) -> frozenset[FindingKind]:
+        """Return the kinds of the values in the results that a redaction removes."""
+        return frozenset(FindingKind(kind) for piece in self._pieces for kind in piece.get("z", ()))
+
+    @computed
+    def seen_in_part(self) -> frozenset[str]:
+        """Return the last tokens of what was read where the model was shown only a part."""
+        return frozenset(name for piece in self._pieces for name in piece.get("h", ()))
 
     @computed
     def used(self) -> frozenset[str]:

@@ -25,6 +25,8 @@ RULES, INTERPRETER, CONFIRMED, NOBODY = "rules", "interpreter", "confirmed", "no
 """Which component understood a request."""
 FROM_TEXT: Final = "a content that stands in a text, and not in the user's words"
 """A reason without a signal: in many calls it is what the user wants, as in a reply that quotes."""
+MASKED: Final = "a mask, in place of a value that was masked in this task"
+CUT_SHORT: Final = "a mark in place of text, or the replacement of something of which only a part was read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,16 @@ class TaskFacts:
     def from_text(self) -> bool:
         """Return True if some content is from a tool's output and not from the user's words, or if that is unknown."""
         return not self.shown or FROM_TEXT in self.signal_reasons
+
+    @property
+    def masked(self) -> bool:
+        """Return True if the call holds a mask of a value that was masked in this task, or if that is unknown."""
+        return not self.shown or MASKED in self.signal_reasons
+
+    @property
+    def cut_short(self) -> bool:
+        """Return True if the call replaces what was only read in part, or if that is unknown."""
+        return not self.shown or CUT_SHORT in self.signal_reasons
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts as JSON."""

@@ -7,6 +7,7 @@ only unordered prints (see prints.py).
 from __future__ import annotations
 
 from array import array
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -63,8 +64,13 @@ def read_result(
     is_text: bool,
     failed: bool,
     unproven: bool = False,
+    partial: bool = False,
+    hidden: Collection[str] = (),
 ) -> Reading:
     """Read one call's result; ``is_text`` says that ``result`` is not JSON, so that all of it is free text.
+
+    ``partial`` says that the model was shown only a part of it, and ``hidden`` are the kinds of values in it that a
+    redaction removes.
 
     If the tool is None or the call failed, everything is free text. If there is no proof that the call ran
     (``unproven``), it is recorded without effect and without arguments.
@@ -91,6 +97,8 @@ def read_result(
         "d": {str(item): found for item, found in reader.triples.items() if found},
         **({"f": {"0": sorted(whole)}, "s": {"0": sorted(reader.repeated)}} if whole else {}),
         **({"x": True} if reader.cut else {}),
+        **({"h": _last_tokens(arguments)} if partial else {}),
+        **({"z": sorted(hidden)} if hidden else {}),
     }
     return Reading(piece, len(reader.values), reader.cut)
 
@@ -123,6 +131,11 @@ def _holds_json(text: str) -> bool:
     except orjson.JSONDecodeError:
         return False
     return True
+
+
+def _last_tokens(arguments: Json) -> list[str]:
+    """Return the last tokens of the arguments: the names of files, in whatever folder."""
+    return sorted({folding.last_token(value) for value in arguments.values() if isinstance(value, str)} - {""})
 
 
 def _argument_values(arguments: Json) -> list[str]:

@@ -33,7 +33,7 @@ from phylactery_riskgate.domain.policy.cedar_schema import action_groups, build_
 from phylactery_riskgate.domain.policy.evidence import UNREADABLE, TaskReader, known
 from phylactery_riskgate.domain.policy.guard import MAX_BYTES, MAX_DEPTH, GuardError, read_arguments
 from phylactery_riskgate.domain.policy.policies import APPROVED
-from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, budget_reason, doubt, policy_reason, reason
+from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, budget_reason, doubts, policy_reason, reason
 from phylactery_riskgate.domain.policy.slices import PolicySlice, slices_for, without_task_policies
 from phylactery_riskgate.domain.policy.usage import (
     MAX_RECIPIENTS,
@@ -195,8 +195,8 @@ class DecisionEngine:
         except ValueError:
             # Cedar refused the entities or the request; the details are not for the caller.
             ruling = Ruling(Decision.BLOCKED, (reason("POLICY_ERROR"),))
-        unsure = doubt(told) if ruling.decision is Decision.AUTH_REQUIRED else None
-        reasons = ruling.reasons if unsure is None else (*ruling.reasons[: MAX_REASONS - 1], unsure)
+        unsure = tuple(doubts(told)) if ruling.decision is Decision.AUTH_REQUIRED else ()
+        reasons = (*ruling.reasons[: MAX_REASONS - len(unsure)], *unsure)
         return Verdict(
             decision=ruling.decision,
             reasons=reasons[:MAX_REASONS],

@@ -8,7 +8,9 @@
 
 A call without a task is presented as one that was not requested and whose arguments have no known origin, and
 ``task.shown`` is false. ADR 20 defines the numbers. ``content.from_text`` says that some content of the call, or a long
-enough part of it, occurs in a tool's output, whether or not the user pointed there, and not in the user's own words.
+enough part of it, occurs in a tool's output, whether or not the user pointed there, and not in the user's words.
+``content.masked`` says that any argument holds a mask of a value that was masked in this task, ``content.cut_short``
+that the call would replace what the model was shown only in part, or holds the mark of what was left out.
 """
 
 from __future__ import annotations
@@ -20,7 +22,17 @@ from typing import Any
 
 from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.facts.types import FactType, Field, Kind, RecordOf, Scalar
-from phylactery_riskgate.domain.intent.model import CONFIRMED, FROM_TEXT, INTERPRETER, NOBODY, RULES, UNSHOWN, TaskFacts
+from phylactery_riskgate.domain.intent.model import (
+    CONFIRMED,
+    CUT_SHORT,
+    FROM_TEXT,
+    INTERPRETER,
+    MASKED,
+    NOBODY,
+    RULES,
+    UNSHOWN,
+    TaskFacts,
+)
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 
 TaskReader = Callable[[CatalogTool, BoundCall], TaskFacts]
@@ -39,15 +51,15 @@ LOST = replace(
     signals=MAX_SIGNALS,
     refused=True,
     foreign=True,
-    signal_reasons=(FROM_TEXT,),
+    signal_reasons=(FROM_TEXT, MASKED, CUT_SHORT),
 )
 """The facts if a call named a task whose facts are no longer stored: the worst possible ones."""
 
-UNREADABLE = replace(LOST, signal_reasons=(FROM_TEXT, "what the task tells could not be worked out"))
+UNREADABLE = replace(LOST, signal_reasons=(*LOST.signal_reasons, "what the task tells could not be worked out"))
 """The facts if they cannot be computed."""
 
 _BOOL = Scalar(Kind.BOOL)
-_CONTENT_TYPE = RecordOf({"from_text": Field(_BOOL, required=True)})
+_CONTENT_TYPE = RecordOf({name: Field(_BOOL, required=True) for name in ("from_text", "masked", "cut_short")})
 _TASK_TYPE = RecordOf({"shown": Field(_BOOL, required=True)})
 
 
@@ -104,7 +116,7 @@ def task_values(facts: TaskFacts, origins: Mapping[str, int], url: int) -> dict[
         "understood_by": facts.understood_by,
         "origin": {"worst": facts.worst, "foreign": facts.foreign, "url": url, "by": origins},
         "signals": facts.signals,
-        "content": {"from_text": facts.from_text},
+        "content": {"from_text": facts.from_text, "masked": facts.masked, "cut_short": facts.cut_short},
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.bundle.bundle import Bundle
-from phylactery_riskgate.domain.intent.model import FROM_TEXT, Evidence, TaskFacts
+from phylactery_riskgate.domain.intent.model import CUT_SHORT, FROM_TEXT, MASKED, Evidence, TaskFacts
 from phylactery_riskgate.domain.model import (
     ArgumentView,
     BoundCall,
@@ -101,13 +101,14 @@ def _facts(facts: TaskFacts, bound: BoundCall, tool: CatalogTool) -> Iterator[tu
         yield "origin.url", was, _with_origins(facts, urls, was)
     yield "signals", facts.signals, ((n, replace(facts, signals=n)) for n in _nearest(facts.signals, MAX_SIGNALS))
 
-    was_text = int(facts.from_text)
-    yield "content.from_text", was_text, ((n, _from_text(facts, told=bool(n))) for n in _nearest(was_text, 1))
+    for name, reason in (("from_text", FROM_TEXT), ("masked", MASKED), ("cut_short", CUT_SHORT)):
+        was = int(reason in facts.signal_reasons)
+        yield f"content.{name}", was, ((n, _with_reason(facts, reason, told=bool(n))) for n in _nearest(was, 1))
 
 
-def _from_text(facts: TaskFacts, *, told: bool) -> TaskFacts:
-    others = tuple(one for one in facts.signal_reasons if one != FROM_TEXT)
-    return replace(facts, signal_reasons=(*others, FROM_TEXT) if told else others)
+def _with_reason(facts: TaskFacts, reason: str, *, told: bool) -> TaskFacts:
+    others = tuple(one for one in facts.signal_reasons if one != reason)
+    return replace(facts, signal_reasons=(*others, reason) if told else others)
 
 
 def _with_origins(facts: TaskFacts, names: Collection[str], was: int) -> _Others:

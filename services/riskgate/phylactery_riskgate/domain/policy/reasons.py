@@ -5,6 +5,7 @@ A message never contains an argument's value. Limits in a message come from the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
@@ -51,13 +52,20 @@ def budget_reason(budget: str, limit: str) -> Reason:
     return Reason("BUDGET_EXCEEDED", *_told(f"budget_{limit}", budget=budget))
 
 
-def doubt(facts: TaskFacts) -> Reason | None:
-    """Return why a call is not considered requested by the user, or None if it is or has no task."""
-    kind = facts.missing[0]
-    if not facts.shown or not kind:
-        return None
-    key = f"doubt_{kind}"
-    return Reason(_NOT_UNDERSTOOD, *_told(key if key in _ENGLISH else "doubt_any"))
+def doubts(facts: TaskFacts) -> Iterator[Reason]:
+    """Yield what a person who is asked should know: what would be lost, and why it does not count as requested.
+
+    A call without a task has none.
+    """
+    if not facts.shown:
+        return
+    if facts.masked:
+        yield reason("VALUE_MASKED")
+    if facts.cut_short:
+        yield reason("READ_IN_PART")
+    if kind := facts.missing[0]:
+        key = f"doubt_{kind}"
+        yield Reason(_NOT_UNDERSTOOD, *_told(key if key in _ENGLISH else "doubt_any"))
 
 
 def _told(key: str, **values: object) -> tuple[str, str]:

@@ -664,7 +664,9 @@ type ObserveRequest struct {
 	// arguments_json are the bound arguments that the tool ran with, one JSON object of at most 1 MiB. Empty means those
 	// of the decision about the call, or an empty object if there is none.
 	ArgumentsJson string `protobuf:"bytes,4,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
-	// result is the output of the tool, at most 1 MiB. Not set if there was no output.
+	// result is the output of the tool as it came, at most 1 MiB. Not set if there was no output. Redact what the model
+	// is shown, not this: RiskGate looks for the values that a redaction removes, so that a call whose arguments hold
+	// their masks is asked about.
 	//
 	// Types that are valid to be assigned to Result:
 	//
@@ -675,7 +677,10 @@ type ObserveRequest struct {
 	Failed bool `protobuf:"varint,7,opt,name=failed,proto3" json:"failed,omitempty"`
 	// run_id is the run in which the call was evaluated and redeemed, 1 to 128 characters of [A-Za-z0-9_.:-]. Empty means
 	// any run of the task's thread, which is sufficient if tool_call_ids are unique across them.
-	RunId         string `protobuf:"bytes,8,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	RunId string `protobuf:"bytes,8,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// partial is true if the model was shown only a part of the result: it was shortened, or a pointer stands in its
+	// place. A call that replaces what was read so is asked about.
+	Partial       bool `protobuf:"varint,9,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -775,6 +780,13 @@ func (x *ObserveRequest) GetRunId() string {
 		return x.RunId
 	}
 	return ""
+}
+
+func (x *ObserveRequest) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
 }
 
 type isObserveRequest_Result interface {
@@ -1006,7 +1018,7 @@ const file_phylactery_riskgate_v1_task_proto_rawDesc = "" +
 	"\x11BeginTaskResponse\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12;\n" +
 	"\vexpire_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"expireTime\"\x85\x02\n" +
+	"expireTime\"\x9f\x02\n" +
 	"\x0eObserveRequest\x12\x17\n" +
 	"\atask_id\x18\x01 \x01(\tR\x06taskId\x12 \n" +
 	"\ftool_call_id\x18\x02 \x01(\tR\n" +
@@ -1018,7 +1030,8 @@ const file_phylactery_riskgate_v1_task_proto_rawDesc = "" +
 	"\vresult_text\x18\x06 \x01(\tH\x00R\n" +
 	"resultText\x12\x16\n" +
 	"\x06failed\x18\a \x01(\bR\x06failed\x12\x15\n" +
-	"\x06run_id\x18\b \x01(\tR\x05runIdB\b\n" +
+	"\x06run_id\x18\b \x01(\tR\x05runId\x12\x18\n" +
+	"\apartial\x18\t \x01(\bR\apartialB\b\n" +
 	"\x06result\"s\n" +
 	"\x0fObserveResponse\x12\x16\n" +
 	"\x06values\x18\x01 \x01(\x05R\x06values\x12\x10\n" +

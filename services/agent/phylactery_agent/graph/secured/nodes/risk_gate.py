@@ -26,6 +26,8 @@ from phylactery_agent.ports import ApprovalInfo, GateDecision, GateRefusedError,
 MAX_ASKED_AHEAD: Final = 4
 """Number of further calls on a card: the default bundle allows five pending approvals per thread."""
 
+_LOSES: Final = frozenset({"VALUE_MASKED", "READ_IN_PART"})
+"""Reasons that say what would be lost; the person reads them with the question."""
 
 Outcome = Command[Literal["Tools", "AwaitApproval", "ApprovalHandler", "Interpreter", "Finalizer"]]
 
@@ -79,13 +81,16 @@ async def _asked(state: AgentState, context: TurnContext, decision: GateDecision
     left = [ahead for ahead in state["asked_ahead"] if ahead["tool_call_id"] in coming]
     if approval.id in context.also_answered or approval.state != "PENDING":
         return Command(goto="ApprovalHandler", update={**update, "awaiting_approval": False, "asked_ahead": left})
+    decisions = [decision]
     if not left and approval.approval_class == SELF_CLASS:
-        left = await _ask_ahead(state, context)
-    return Command(goto="AwaitApproval", update={**update, "asked_ahead": left})
+        left = await _ask_ahead(state, context, decisions)
+    lost = [one.text(state["language"]) for each in decisions for one in each.reasons if one.code in _LOSES]
+    notes = {"notes": [*state["notes"], *dict.fromkeys(lost)]} if lost else {}
+    return Command(goto="AwaitApproval", update={**update, **notes, "asked_ahead": left})
 
 
-async def _ask_ahead(state: AgentState, context: TurnContext) -> list[AskedAhead]:
-    """Return the approvals of the calls directly after this one that wait for the same person.
+async def _ask_ahead(state: AgentState, context: TurnContext, decisions: list[GateDecision]) -> list[AskedAhead]:
+    """Return the approvals of the calls directly after this one that wait for the same person, and add their decisions.
 
     Stop at the first call that does not need that person's answer: it is decided from the record when it is reached.
     """
@@ -95,12 +100,14 @@ async def _ask_ahead(state: AgentState, context: TurnContext) -> list[AskedAhead
             break
         await note_proposal(state, context, tool)
         try:
-            approval = (await _evaluate(state, context, tool)).approval
+            decision = await _evaluate(state, context, tool)
         except (GateRefusedError, GateUnavailableError):
             break
+        approval = decision.approval
         if approval is None or approval.approval_class != SELF_CLASS or approval.state != "PENDING":
             break
         found.append(_ahead(tool, approval))
+        decisions.append(decision)
     return found
 
 

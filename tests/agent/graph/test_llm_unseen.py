@@ -1,0 +1,55 @@
+"""A model that writes back a mask or a part of a file: the person is asked first, and told what would be lost."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.agent.system import SUSPENDED, System, open_system
+from tests.support.servers.model_server import ModelServer, calls, model_server, says
+
+KEY = "sk-proj-" + "Zt4Yq8Wn2Lk6Vb0Xc3Mf7Hj1"
+CONFIG = f"API_KEY={KEY}\ndebug=false\n"
+THEN = '{"steps": [{"tool": "read_file", "args": {"path": "%s"}}, {"tool": "", "args": null}]}'
+
+
+@pytest.fixture
+def endpoint() -> Iterator[ModelServer]:
+    with model_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def thinking(tmp_path: Path, endpoint: ModelServer) -> AsyncIterator[System]:
+    options: dict[str, Any] = {"model_base_url": endpoint.url, "model": "test-model", "model_attempts": 1}
+    async with open_system(tmp_path, **options) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("mask", ["«openai_key»", "[REDACTED]"])
+async def test_the_mask_over_a_key_is_asked_about(thinking: System, endpoint: ModelServer, mask: str) -> None:
+    (thinking.sandbox / "config.ini").write_text(CONFIG)
+    content = f"API_KEY={mask}\ndebug=true\n"
+    endpoint.script(
+        says(THEN % "config.ini"), calls(("write_file", {"path": "config.ini", "content": content})), says("Hecho.")
+    )
+    asked = await thinking.person("ana").say("en config.ini cambia debug a true")
+    assert asked.run.status == SUSPENDED
+    assert "el secreto mismo se perdería" in asked.reply.text
+    assert (thinking.sandbox / "config.ini").read_text() == CONFIG
+
+
+async def test_the_mark_of_a_stored_output_over_a_file_is_asked_about(thinking: System, endpoint: ModelServer) -> None:
+    book = "una línea del libro\n" * 6_000
+    (thinking.sandbox / "libro.txt").write_text(book)
+    content = "[EVICTED size=120000] See out_abcdefghijklmnopqrstuvwxyz\nFIN\n"
+    endpoint.script(
+        says(THEN % "libro.txt"), calls(("write_file", {"path": "libro.txt", "content": content})), says("Hecho.")
+    )
+    asked = await thinking.person("ana").say("en libro.txt cambia el final por FIN")
+    assert asked.run.status == SUSPENDED
+    assert "el resto se perdería" in asked.reply.text
+    assert (thinking.sandbox / "libro.txt").read_text() == book

@@ -1,0 +1,174 @@
+"""A call that would write a mask, or over what was read only in part, is told apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from phylactery_chassis.inspection import hidden_kinds
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.intent.facts import IndexReader
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.model import CUT_SHORT, MASKED, TaskFacts
+from phylactery_riskgate.domain.intent.packing import packed, unpacked
+from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
+from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, Decision, RawCall, Verdict
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
+
+ENGINE = DecisionEngine(load_bundle(default_bundle_folder()))
+TOOLS = ENGINE.bundle.tools
+KEY = "sk-proj-Zt4Yq8Wn2Lk6Vb0Xc3Mf7Hj1"
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbmEifQ.c2lnbmF0dXJlc2lnbmF0dXJl"
+CONFIG = f"API_KEY={KEY}\ndebug=false\n"
+ASKED = "In config.ini change debug to true"
+
+
+def read(text: str, path: str = "config.ini", *, partial: bool = False, tool: str = "read_file") -> Piece:
+    reading = read_result(
+        TOOLS[tool], tool, "c1", {"path": path}, text, is_text=True, failed=False, partial=partial,
+        hidden=hidden_kinds(text),
+    )  # fmt: skip
+    return unpacked(packed(reading.piece)[0])
+
+
+def decided(tool: str, arguments: dict[str, Any], *pieces: Piece, words: str = ASKED) -> Verdict:
+    index = TaskIndex([read_words(words), *pieces])
+    return ENGINE.decide(
+        RawCall(tool, "c2", arguments_struct=arguments), Caller("ana", "acme"),
+        CallSite("t1", "r1"), task=IndexReader(index),
+    )  # fmt: skip
+
+
+def write(content: str, *pieces: Piece, path: str = "config.ini", words: str = ASKED, append: bool = False) -> Verdict:
+    return decided("write_file", {"path": path, "content": content, "append": append}, *pieces, words=words)
+
+
+def told(verdict: Verdict) -> TaskFacts:
+    assert verdict.task is not None
+    return verdict.task
+
+
+def says(verdict: Verdict, policy_id: str) -> bool:
+    return policy_id in {one.policy_id for one in verdict.reasons}
+
+
+@pytest.mark.parametrize(
+    ("secret", "mask"),
+    [(KEY, "«openai_key»"), (KEY, "[REDACTED]"), (KEY, "« OpenAI_Key »"), (JWT, "«jwt»"), (JWT, "<jwt>")],
+)
+@pytest.mark.parametrize("append", [False, True])
+def test_a_mask_of_a_value_that_was_masked_in_the_task_asks_with_that_reason(
+    secret: str, mask: str, append: bool
+) -> None:
+    verdict = write(f"API_KEY={mask}\ndebug=true\n", read(f"API_KEY={secret}\ndebug=false\n"), append=append)
+    assert verdict.decision is Decision.AUTH_REQUIRED
+    assert says(verdict, "write.masked")
+    assert told(verdict).masked
+
+
+def test_a_file_that_held_the_mask_before_works_where_nothing_was_masked() -> None:
+    before, text = read("use «openai_key» here\n", "doc.txt"), "«openai_key» stays"
+    words = f'Append "{text}" to doc.txt'
+    assert write(text, before, path="doc.txt", words=words, append=True).decision is Decision.ALLOW
+    assert not told(write("use «openai_key» there", before, path="doc.txt")).masked
+    assert write(text, path="doc.txt", words=f'Write "{text}" to doc.txt').decision is Decision.ALLOW
+
+
+def test_a_mask_of_a_kind_that_was_not_masked_works() -> None:
+    words = 'Write "the field is «iban»" to doc.txt'
+    assert write("the field is «iban»", read(CONFIG), path="doc.txt", words=words).decision is Decision.ALLOW
+
+
+def test_what_the_person_said_and_nothing_observed_masked_works() -> None:
+    words = f'Write "API_KEY={KEY}" to config.ini'
+    assert not told(write("API_KEY=«openai_key»", words=words)).masked, "that it was taken out is said by the agent"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"to": ["«openai_key»@acme.example"], "subject": "s", "body": "b"},
+        {"to": ["ana@acme.example"], "subject": "«openai_key»", "body": "b"},
+        {"to": ["ana@acme.example"], "subject": "s", "body": f"x {'y ' * 5000} «openai_key»"},
+    ],
+)
+def test_a_mask_counts_in_recipients_and_in_long_contents(arguments: dict[str, Any]) -> None:
+    verdict = decided("send_email", arguments, read(CONFIG), words="Send the config to ana@acme.example")
+    assert verdict.bound is None or told(verdict).masked
+    assert verdict.decision is not Decision.ALLOW
+
+
+def test_a_mask_counts_in_a_path() -> None:
+    assert told(write("x", read(CONFIG), path="«openai_key».txt")).masked
+
+
+def test_a_mask_counts_in_nested_arguments_and_names() -> None:
+    tool = replace(TOOLS["write_file"], schema={"type": "object"}, paths=(), controls=())
+    for arguments in (
+        {"edits": [{"old": "a", "new": [{"text": "«openai_key»"}]}]},
+        {"edits": [{"old": "«openai", "new": "_key»"}]},
+        {"env": {"«openai_key»": "x"}},
+        {"list": ["x"] * 600 + ["«openai_key»"]},
+    ):
+        bound = BoundCall("write_file", "v", arguments, "", "")
+        assert IndexReader(TaskIndex([read_words(ASKED), read(CONFIG)]))(tool, bound).masked
+        assert not IndexReader(TaskIndex([read_words(ASKED), read("debug=false")]))(tool, bound).masked
+
+
+def test_reading_with_a_mask_is_free() -> None:
+    verdict = decided("search_files", {"pattern": "«openai_key»"}, read(CONFIG), words="Where is «openai_key»?")
+    assert verdict.decision is Decision.ALLOW
+
+
+def test_a_model_that_remembers_a_mask_asks() -> None:
+    verdict = decided("remember", {"text": "the key is «openai_key»"}, read(CONFIG), words="Remember the key")
+    assert verdict.decision is Decision.AUTH_REQUIRED
+
+
+def test_the_mark_of_a_stored_output_asks_before_it_is_written() -> None:
+    for mark in (
+        "[EVICTED size=120000] See out_abcdefghijklmnopqrstuvwxyz",
+        "See out_abcdefghijklmnopqrstuvwxyz",
+        "a\n[… 116000 characters are left out here …]\nb",
+    ):
+        verdict = write(
+            f"{mark}\nThe end.", read("a " * 1000, "book.txt"), path="book.txt", words=f"Add 'The end.' to {mark[:1]}"
+        )
+        assert verdict.decision is not Decision.ALLOW
+        assert told(verdict).cut_short
+
+
+def test_a_mark_that_the_person_wrote_works() -> None:
+    pointer = "out_abcdefghijklmnopqrstuvwxyz"
+    words = f'Write "see {pointer}" to doc.txt'
+    assert write(f"see {pointer}", path="doc.txt", words=words).decision is Decision.ALLOW
+
+
+@pytest.mark.parametrize("path", ["book.txt", "BOOK.txt", "./book.txt", "boo\u0301k.txt"])
+def test_replacing_what_was_read_in_part_asks_with_that_reason(path: str) -> None:
+    words = f'Write "The end." to {path}'
+    verdict = write("The end.", read("word " * 1000, "book.txt", partial=True), path=path, words=words)
+    assert told(verdict).cut_short
+    assert verdict.decision is Decision.AUTH_REQUIRED
+    assert says(verdict, "write.cut-short")
+
+
+def test_adding_to_it_or_replacing_another_file_works() -> None:
+    part = read("word " * 1000, "book.txt", partial=True)
+    assert write("The end.", part, path="book.txt", words='Append "The end." to book.txt', append=True).decision is (
+        Decision.ALLOW
+    )
+    assert write("The end.", part, path="b.txt", words='Write "The end." to b.txt').decision is Decision.ALLOW
+
+
+def test_a_path_of_any_length_is_the_one_that_was_read() -> None:
+    path = "/".join(["folder" * 6] * 9) + "/book.txt"
+    assert told(write("x", read("word", path, partial=True), path=path, words="Rewrite it")).cut_short
+
+
+def test_facts_of_earlier_decisions_read_as_they_were() -> None:
+    facts = told(write("x"))
+    assert TaskFacts.from_json(facts.to_json()) == facts
+    assert MASKED not in facts.signal_reasons
+    assert CUT_SHORT not in facts.signal_reasons
