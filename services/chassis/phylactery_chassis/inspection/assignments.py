@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 from phylactery_chassis.inspection import values
 from phylactery_chassis.inspection.candidates import Candidate, Sight
-from phylactery_chassis.inspection.codes import names_code
+from phylactery_chassis.inspection.codes import OTHER_THINGS, names_code
 from phylactery_chassis.inspection.expressions import Match, expression
 from phylactery_chassis.inspection.kinds import Confidence, FindingKind
 from phylactery_chassis.inspection.text import MASKED, readings
@@ -21,6 +21,7 @@ from phylactery_chassis.inspection.values import Link, Value
 _LOGIN_WORDS = (
     r"p[a4]ss[ _-]?w[o0]rd|passwd|pass[ _-]?code|pwd|contrasen(?:y?a|as)|senhas?|"
     r"mot[ _-]de[ _-]passe|\bmdp\b|passwort|kennwort|parola[ _-]?chiave|\brequirepass\b|\bpsk\b"
+    r"|pre[ _-]?shared[ _-]?(?:key|secret)|\bwpa[23]?[ _-](?:key|psk)|clave (?:pre)?compartida"
 )
 _PHRASE_WORDS = (
     r"pass[ _-]?phrase|(?:seed|recovery|mnemonic)[ _-]phrase|mnemonic|frase (?:de paso|semilla|de recuperacion|secreta)"
@@ -52,12 +53,20 @@ _OF_WHAT = expression(r"(?i)^ ?(?:$|\(|(?:of|for|to|on|in|at|you|that|del?|para|
 
 _OF_SOMETHING = expression(r"(?i)^ (?:del?|of|for|to|para) (?:(?:el|la|the|my|mi) )?\w+ ")
 
+_OF_OTHER = expression(
+    rf"(?i)^(?: [a-z]{{2,12}}){{0,2}}?(?: (?:del?|of|for|to|para) (?:(?:el|la|los|las|the|my|mi|your|tu|su"
+    rf"|este|esta|this)"
+    rf" )?)?(?: ?)(?:{OTHER_THINGS})\b"
+)
+"""What a word that also has other senses is about, where it is no password: the key of a product."""
+
 _NAME_PARTS = re.compile(r"[.:\s]+")
 
 _ABOUT_IT = expression(
-    r"(?i)[_-](?:ur[il]|endpoint|path|file|filename|name|type|kind|ttl|expir\w*|seconds|minutes|at|in|count|limit|length|size"
+    r"(?i)[_-](?:ur[il]|endpoint|path|file|filename|name|type|kind|ttl|expir\w*|seconds|minutes|at|in"
+    r"|count|limit|length|size"
     r"|policy|header|field|label|hint|prompt|regex|pattern|version|date|manager"
-    r"|less|protected|timeout|attempts|age|history|score|strength|rules?|required|enabled|min|max)$"
+    rf"|(?:{OTHER_THINGS})|less|protected|timeout|attempts|age|history|score|strength|rules?|required|enabled|min|max)$"
 )
 """Name suffixes that describe a property of the secret: its location, its lifetime."""
 _OPTION_BEFORE = expression(r"(?:^|[ \n\"'=])--?[\w-]*$")
@@ -180,6 +189,8 @@ def _of_word(data: bytes, word: Match, until: int) -> Iterator[Candidate]:
     if name is not None and data[at : at + 3] != b"'s ":
         more, at = name.group(1) or b"", at + name.end()
     if _ABOUT_IT.search(more) is not None:
+        return
+    if word.start(_WEAK) >= 0 and _OF_OTHER.match(data[at : at + _REACH]) is not None:
         return
     for place, link in _places(data, word, at, max(at, until)):
         found = _judged(data, word, place, link)

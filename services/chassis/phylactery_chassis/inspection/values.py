@@ -43,7 +43,14 @@ _SPANISH = """
     su suya suyo tal tambien tan temporal tiene todas todo tu tuya tuyo un una unas unica unico unos usted vacia
     vacio valida valido varias vieja viejo vuestra y ya yo
 """
-_WORDS = frozenset(_ENGLISH.split()) | frozenset(_SPANISH.split())
+_NOT_KNOWN = """
+    none nothing pending unknown unset empty blank missing later todo tbd tba tbc tbs n/a na unassigned undecided
+    undefined pendiente pendientes ninguna ninguno ningun nada desconocida desconocido vacia vacio indefinida indefinido
+    luego despues ausente s/d n/d nd
+"""
+_BLANKS = frozenset(_NOT_KNOWN.split())
+"""What stands where no value is known yet."""
+_WORDS = frozenset(_ENGLISH.split()) | frozenset(_SPANISH.split()) | _BLANKS
 _ENDINGS = expression(
     r"(?:[^e]ed|ing|able|ible|less|ful|mente|[ai]d[oa]s?|[aeiou]tory|ness|tion|sion|cion|encia|ancia|idad)$"
 )
@@ -247,7 +254,7 @@ def _mixed(text: str, *, loose: bool, digits: bool, weak: bool) -> Confidence | 
 
 def _may_be(data: bytes, value: Value, written: bytes, link: Link) -> bool:
     """Return True if a value is not code, a name or a blank."""
-    if not written or _NOT_A_VALUE.search(written) is not None:
+    if not written or _NOT_A_VALUE.search(written) is not None or text_of(written).lower().rstrip(".!?") in _BLANKS:
         return False
     if len(set(written)) < _MIN_DIFFERENT and not written.isdigit():
         return False
