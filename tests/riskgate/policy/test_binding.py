@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from phylactery_riskgate.domain.model import Decision, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
 from tests.support.effort import attempts_within
-from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, decide, tool
+from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, decide, policy, tool
 
 ADDRESS = {
     "type": "object",
@@ -165,3 +166,46 @@ def test_binding_does_not_touch_the_catalog_s_defaults(engine: DecisionEngine) -
     first = arguments_of(decide(engine, "order", {}))
     first["address"]["street"] = "changed"
     assert arguments_of(decide(engine, "order", {}))["address"]["street"] == "Mayor 1"
+
+
+COMPOSED, DECOMPOSED = "caf\u00e9.txt", "cafe\u0301.txt"
+MOVE = tool(
+    "move",
+    {
+        "path": {"type": "string", "maxLength": 40},
+        "options": {"type": "object", "properties": {"to": {"type": "string"}}},
+        "text": {"type": "string"},
+    },
+    paths=["/path", "/options/to"],
+)
+
+
+def test_names_of_files_are_bound_in_nfc_and_nothing_else_is(tmp_path: Path) -> None:
+    engine = DecisionEngine(bundle_of(tmp_path, [MOVE], ALLOW_ALL))
+    given = {"path": DECOMPOSED, "options": {"to": DECOMPOSED}, "text": DECOMPOSED}
+    verdict = decide(engine, "move", given)
+    assert verdict.bound is not None
+    assert verdict.bound.arguments == {"path": COMPOSED, "options": {"to": COMPOSED}, "text": DECOMPOSED}
+    again = decide(engine, "move", verdict.bound.arguments)
+    assert again.bound is not None
+    assert (again.bound.args_hash, again.bound.former) == (verdict.bound.args_hash, None)
+    assert verdict.bound.former is not None
+    assert verdict.bound.former.arguments == given
+    assert verdict.raw_args_hash == verdict.bound.former.args_hash, "what was proposed is on record"
+
+
+def test_a_policy_on_a_name_holds_for_every_spelling_of_it(tmp_path: Path) -> None:
+    statement = (
+        f'forbid (principal, action, resource) when {{ context.args has path && context.args.path == "{COMPOSED}" }};'
+    )
+    engine = DecisionEngine(bundle_of(tmp_path, [MOVE], ALLOW_ALL + policy("no", statement)))
+    for path in (COMPOSED, DECOMPOSED, unicodedata.normalize("NFD", COMPOSED)):
+        assert decide(engine, "move", {"path": path}).decision is Decision.BLOCKED
+    assert decide(engine, "move", {"path": "cafe.txt"}).decision is Decision.ALLOW
+
+
+def test_a_name_that_fits_the_schema_only_as_it_was_written_is_refused(tmp_path: Path) -> None:
+    growing = "\U0001d15e"  # one character that NFC writes as two
+    engine = DecisionEngine(bundle_of(tmp_path, [MOVE], ALLOW_ALL))
+    assert decide(engine, "move", {"path": growing * 20}).decision is Decision.ALLOW
+    assert decide(engine, "move", {"path": growing * 21}).reasons[0].code == "SCHEMA_VIOLATION"

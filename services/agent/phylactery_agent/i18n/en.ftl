@@ -260,6 +260,7 @@ error_ALTERNATING_CALLS = two calls alternated without getting anywhere
 error_MODEL_CALL_INVALID = the model proposed no valid call
 error_MODEL_AWAY = this step needs the model, which is not available
 error_DO_NOT_STORE = you asked me to keep nothing from this message
+error_NAME_AMBIGUOUS = two files or folders there have that name, with its accents written differently; rename one of them
 error_NOT_A_FOLDER = that is not a folder
 error_NOTHING_TO_UNDO = there is no change to undo in this conversation; if it was in another one, name the file
 error_NOT_NOTED = I cannot change files right now, and I changed nothing; tell whoever runs this service

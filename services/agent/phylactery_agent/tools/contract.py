@@ -28,6 +28,7 @@ FINAL_ERRORS: Final = frozenset(
         "INVALID_REQUEST",
         "NOT_FOUND",
         "NOT_A_FILE",
+        "NAME_AMBIGUOUS",
         "NOT_A_FOLDER",
         "NOT_UTF8",
         "FILE_EMPTY",

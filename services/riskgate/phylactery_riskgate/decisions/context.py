@@ -292,6 +292,11 @@ class DecisionContext:
         """Return True if the hash a decision stores is that of ``plain``."""
         return self.hashes.same(kept, record.tenant, record.subject, record.tool, plain)
 
+    def bound_as_kept(self, approval: Approval, bound: BoundCall) -> str:
+        """Return the stored form of a call's hash, also for an approval of its former spelling."""
+        former = "" if bound.former is None else self.as_kept(approval, bound.former.args_hash)
+        return former if former == approval.args_hash else self.as_kept(approval, bound.args_hash)
+
     def as_kept(self, approval: Approval, plain: str) -> str:
         """Return the stored form of an arguments hash if it is the approval's, otherwise the hash itself."""
         same = self.hashes.same(approval.args_hash, approval.tenant, approval.requester, approval.tool, plain)

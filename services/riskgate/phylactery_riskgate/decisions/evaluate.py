@@ -446,14 +446,14 @@ class Evaluation:
             run_id=asked.run_id,
             tool_call_id=asked.call.tool_call_id,
             tool=asked.call.tool,
-            args_hash=self._core.as_kept(approval, bound.args_hash) if bound else "",
+            args_hash=self._core.bound_as_kept(approval, bound) if bound else "",
             same_version=bound is None or (origin is not None and origin.tool_version == bound.tool_version),
         )
 
     def _same(self, bound: BoundCall | None, record: DecisionRecord) -> BoundCall | None:
         """Return the call as bound now if it is the recorded one, otherwise None."""
-        same = self._core.same_call(record, bound) and bound is not None and bound.tool_version == record.tool_version
-        return bound if same else None
+        forms = () if bound is None or bound.tool_version != record.tool_version else (bound, bound.former)
+        return next((one for one in forms if self._core.same_call(record, one)), None)
 
     def _show_shadow(self, question: Question, stored: Stored) -> None:
         """Offer the same call to the shadow bundle, if there is one, with its own catalog's view of the task.

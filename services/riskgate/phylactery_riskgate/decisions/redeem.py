@@ -350,7 +350,7 @@ class Redemptions:
             run_id=asked.run_id,
             tool_call_id=asked.call.tool_call_id,
             tool=bound.tool,
-            args_hash=self._core.as_kept(approval, bound.args_hash),
+            args_hash=self._core.bound_as_kept(approval, bound),
             same_version=True,  # the permit's own version, which was checked
         )
         failed = unusable_factors(approval, use, attempt.now_us)
@@ -467,8 +467,8 @@ class Redemptions:
 
 def _checked_call(attempt: Attempt) -> BoundCall:
     """Return the call as bound now, if it is the permitted one."""
-    bound = attempt.verdict.bound
-    if bound is None or bound.args_hash != attempt.claims.text("args_hash"):
+    bound = attempt.verdict.bound and attempt.verdict.bound.hashed_as(attempt.claims.text("args_hash"))
+    if bound is None:
         raise _refuse("ARGS_MISMATCH", "argument_hash", "the permit is for other arguments; nothing was redeemed")
     if bound.tool_version != attempt.claims.text("tool_version"):
         raise _refuse("PERMIT_INVALID", "tool_version", "the tool's contract has changed; propose the call again")

@@ -80,13 +80,21 @@ class Reason:
 
 
 class BoundCall(NamedTuple):
-    """A call after schema validation and defaults: this form is hashed, shown, approved, returned and run."""
+    """A call after schema validation, defaults and names in NFC: this form is hashed, shown, approved and run.
+
+    ``former`` is the same call with its paths as they were proposed, if that differs: what earlier versions hashed.
+    """
 
     tool: str
     tool_version: str
     arguments: Json
     arguments_json: str
     args_hash: str
+    former: BoundCall | None = None
+
+    def hashed_as(self, args_hash: str) -> BoundCall | None:
+        """Return the form of the call that has a hash, or None if neither has."""
+        return next((one for one in (self, self.former) if one is not None and one.args_hash == args_hash), None)
 
 
 class Verdict(NamedTuple):

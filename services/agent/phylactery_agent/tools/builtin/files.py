@@ -23,7 +23,7 @@ from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote, JournalUnavailableError
-from phylactery_agent.tools.builtin.sandbox import RESERVED_PREFIX, Sandbox, modified_at, split_path
+from phylactery_agent.tools.builtin.sandbox import RESERVED_PREFIX, Sandbox, in_nfc, is_there, modified_at, split_path
 from phylactery_agent.tools.builtin.versions import FileChange, FileVersions, VersionStore, sha256
 from phylactery_agent.tools.contract import EffectUnknownError, Invocation, Reconciled, ToolFailedError, arguments_of
 from phylactery_agent.tools.specs import FileInfoArguments, ReadFileArguments, UndoWriteArguments, WriteFileArguments
@@ -184,7 +184,7 @@ class FileTools:
         if path:
             split_path(path)  # report a path outside the sandbox as such, and not as one without a change
         for change in reversed(effect.versions.changes()):
-            if change.path != path if path else change.thread_id != effect.thread_id:
+            if in_nfc(change.path) != in_nfc(path) if path else change.thread_id != effect.thread_id:
                 continue
             with self._sandbox.parent(change.path, writes=True) as (folder, name):
                 current = self._sandbox.read_bytes(folder, name)
@@ -288,7 +288,7 @@ class FileTools:
             return "not_done"
         if note.done:
             return "done"
-        if _exists(folder, _draft_name(effect_key)) is bool(note.after):
+        if is_there(folder, _draft_name(effect_key)) is bool(note.after):
             return "not_done"
         if note.after and sha256(self._sandbox.read_bytes(folder, name)) != note.after:
             return "unknown"
@@ -340,14 +340,6 @@ def _undone(note: JournalNote) -> str:
 
 def _draft_name(effect_key: str) -> str:
     return f"{RESERVED_PREFIX}{EffectJournal.name_of(effect_key)}"
-
-
-def _exists(folder: int, name: str) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def _store_draft(folder: int, draft: str, data: bytes) -> None:

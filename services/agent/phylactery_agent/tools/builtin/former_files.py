@@ -22,7 +22,7 @@ from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.durable_files import sync_folder
 
 from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote
-from phylactery_agent.tools.builtin.sandbox import RESERVED_PREFIX, Sandbox
+from phylactery_agent.tools.builtin.sandbox import RESERVED_PREFIX, Sandbox, is_there
 from phylactery_agent.tools.builtin.versions import VersionStore, sha256
 from phylactery_agent.tools.builtin.workspaces import Workspaces
 from phylactery_agent.tools.contract import ToolFailedError
@@ -154,7 +154,7 @@ class FormerFiles:
                 self._former_sandbox(former).folder("/".join(folders)) as source,
                 _made(own, folders) as target,
             ):
-                if _is_there(target, name):
+                if is_there(target, name):
                     return False
                 os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)
                 os.fsync(target)
@@ -232,11 +232,3 @@ def _made(sandbox: Sandbox, folders: Sequence[str]) -> Iterator[int]:
             os.fsync(parent)
     with sandbox.folder("/".join(folders)) as opened:
         yield opened
-
-
-def _is_there(folder: int, name: str) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True

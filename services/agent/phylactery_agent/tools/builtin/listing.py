@@ -23,7 +23,7 @@ from typing import Any, Final, Protocol, cast
 import re2
 from phylactery_chassis.util.file_names import folded, is_hidden, is_key_material
 
-from phylactery_agent.tools.builtin.sandbox import Sandbox, modified_at
+from phylactery_agent.tools.builtin.sandbox import Sandbox, in_nfc, modified_at
 from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
 from phylactery_agent.tools.named_folders import SHARED
 from phylactery_agent.tools.specs import ListDirArguments, SearchFilesArguments
@@ -146,7 +146,7 @@ class FolderTools:
                 return
             if name in besides:
                 continue
-            below = f"{path}/{name}" if path else name
+            below = f"{path}/{in_nfc(name)}" if path else in_nfc(name)
             kind = _kind(folder, name)
             if kind == "file":
                 self._look_into(folder, name, below, search)
@@ -244,7 +244,7 @@ def _entry(folder: int, name: str) -> dict[str, Any] | None:
     found = _stat(folder, name)
     if found is None:
         return None
-    entry: dict[str, Any] = {"name": name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")}
+    entry: dict[str, Any] = {"name": in_nfc(name).encode("utf-8", "surrogateescape").decode("utf-8", "replace")}
     entry["kind"] = _kind(folder, name)
     if entry["kind"] == "file":
         entry["size"] = found.st_size

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def split_path(path: str) -> tuple[str, ...]:
-    """Return the components of a relative path.
+    """Return the components of a relative path, in NFC.
 
     Raises:
         ToolFailedError: PATH_INVALID for an empty, too long or unprintable path, PATH_OUTSIDE_SANDBOX for an absolute
@@ -43,7 +44,7 @@ def split_path(path: str) -> tuple[str, ...]:
         raise ToolFailedError("PATH_INVALID", "a path holds no control characters")
     if path.startswith(("/", "~")):
         raise ToolFailedError("PATH_OUTSIDE_SANDBOX", "the path is absolute")
-    parts = tuple(path.split("/"))
+    parts = tuple(in_nfc(path).split("/"))
     if ".." in parts:
         raise ToolFailedError("PATH_OUTSIDE_SANDBOX", "the path leaves the folder")
     for part in parts:
@@ -74,17 +75,18 @@ class Sandbox:
 
     @contextmanager
     def parent(self, path: str, *, writes: bool = False) -> Iterator[tuple[int, str]]:
-        """Open the folder of a path's last component; return its descriptor and that component.
+        """Open the folder of a path's last component; return its descriptor and that component, as it is written there.
 
         Raises:
-            ToolFailedError: A code of split_path; NOT_FOUND for a missing folder, PATH_OUTSIDE_SANDBOX for a symlink,
-                READ_ONLY for a change in a shared folder that is not writable, NOT_A_FILE for a shared folder itself.
+            ToolFailedError: A code of split_path; NAME_AMBIGUOUS for two entries of one name, NOT_FOUND for a missing
+                folder, PATH_OUTSIDE_SANDBOX for a symlink, READ_ONLY for a change in a shared folder that is not
+                writable, NOT_A_FILE for a shared folder itself.
         """
         *folders, name = parts = split_path(path)
         if self._shared and parts[0] == SHARED and (len(parts) == 1 or (parts[1:] == (name,) and name in self._shared)):
             raise ToolFailedError("NOT_A_FILE", "the path is a shared folder")
         with self._walked(folders, writes=writes) as descriptor:
-            yield descriptor, name
+            yield descriptor, _name_there(descriptor, name)
 
     @contextmanager
     def folder(self, path: str) -> Iterator[int]:
@@ -137,7 +139,8 @@ class Sandbox:
                 "IO_ERROR", f"the system says {errno.errorcode.get(error.errno or 0, 'EIO')}"
             ) from error
         try:
-            for folder in folders:
+            for wanted in folders:
+                folder = _name_there(descriptor, wanted)
                 try:
                     inner = os.open(folder, _FOLDER_FLAGS, dir_fd=descriptor)
                 except OSError as error:
@@ -194,6 +197,36 @@ class Sandbox:
         if not stat.S_ISREG(found.st_mode):
             raise ToolFailedError("NOT_A_FILE", "the path is not a regular file")
         return found
+
+
+def in_nfc(path: str) -> str:
+    """Return a path in NFC: the spelling in which RiskGate binds it."""
+    return path if path.isascii() else unicodedata.normalize("NFC", path)
+
+
+def _name_there(folder: int, name: str) -> str:
+    """Return the name of the entry that has a name in NFC, in whatever normal form it is; the name if there is none.
+
+    Raise ToolFailedError NAME_AMBIGUOUS if there are several.
+    """
+    if unicodedata.is_normalized("NFD", name) and is_there(folder, name):
+        return name  # it has one spelling only
+    with os.scandir(folder) as entries:
+        found = sorted(entry.name for entry in entries if entry.name == name or in_nfc(entry.name) == name)
+    if len(found) > 1:
+        raise ToolFailedError(
+            "NAME_AMBIGUOUS", f"these are written differently and read alike: {', '.join(map(ascii, found))}"
+        )
+    return found[0] if found else name
+
+
+def is_there(folder: int, name: str) -> bool:
+    """Return True if a folder has an entry of exactly this name. Raise OSError."""
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def modified_at(found: os.stat_result) -> str:

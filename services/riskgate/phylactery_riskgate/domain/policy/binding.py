@@ -1,8 +1,9 @@
-"""Binding of a raw call to the catalog: validation against the tool's schema, and insertion of its defaults."""
+"""Binding of a raw call to the catalog: validation, insertion of defaults, and one spelling for names of files."""
 
 from __future__ import annotations
 
 import copy
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -14,7 +15,7 @@ from phylactery_chassis.util.crypto import sha256
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.catalog.catalog import compile_validator
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Reason
-from phylactery_riskgate.domain.pointers import MAX_POINTER, declared_names, declared_pointer
+from phylactery_riskgate.domain.pointers import MAX_POINTER, declared_names, declared_pointer, parse
 from phylactery_riskgate.domain.policy.guard import MAX_BYTES
 from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, reason, violation_reason
 from phylactery_riskgate.domain.views.visible import make_visible
@@ -38,13 +39,15 @@ class Binder:
         self._tool = tool
         self._validator = compile_validator(tool.schema)
         self._defaults = _defaults_of(tool.schema)
+        self._paths = tuple(map(parse, tool.paths))
         self.declared = declared_names(tool.schema)
 
     def bind(self, arguments: Json, canonical: bytes | None = None) -> BoundCall:
         """Bind checked arguments; binding is idempotent.
 
         The arguments must be valid as given, and again with their defaults, which a rule over several arguments could
-        forbid. ``canonical`` is their RFC 8785 form, if already computed.
+        forbid. Paths are written in NFC: a file has one name for policies, people and tools. ``canonical`` is the RFC
+        8785 form of the arguments, if already computed.
 
         Raises:
             BindingError: the arguments are not valid.
@@ -56,15 +59,40 @@ class Binder:
             if bound is not arguments:
                 self._check(bound)
         text = canonical if canonical is not None and bound is arguments else canonical_bytes(bound)
+        former = self._call(bound, text)
+        if former.arguments_json.isascii():
+            return former
+        named = bound
+        for path in self._paths:
+            named = _in_nfc(named, path)
+        if named is bound:
+            return former
+        self._check(named)
+        return self._call(named, canonical_bytes(named))._replace(former=former)
+
+    def _call(self, arguments: Json, text: bytes) -> BoundCall:
         if len(text) > MAX_BYTES:
             raise BindingError((reason("TOO_LARGE", limit=MAX_BYTES),))
-        return BoundCall(self._tool.name, self._tool.version, bound, text.decode(), sha256(text))
+        return BoundCall(self._tool.name, self._tool.version, arguments, text.decode(), sha256(text))
 
     def _check(self, arguments: Json) -> None:
         if not self._validator.is_valid(arguments):
             found = islice(self._validator.iter_errors(arguments), MAX_REASONS)
             unique = {_violation(error, self.declared) for error in found}
             raise BindingError(tuple(sorted(unique, key=lambda one: (one.path, one.message))))
+
+
+def _in_nfc(value: Any, path: tuple[str, ...]) -> Any:
+    """Return a value with the text at a path, or the texts of a list there, in NFC; the same object if it is so."""
+    if isinstance(value, str) and not path:
+        return value if unicodedata.is_normalized("NFC", value) else unicodedata.normalize("NFC", value)
+    if isinstance(value, list):
+        items = [_in_nfc(item, path) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    if isinstance(value, dict) and path and path[0] in value:
+        inside = _in_nfc(value[path[0]], path[1:])
+        return value if inside is value[path[0]] else {**value, path[0]: inside}
+    return value
 
 
 def _violation(error: jsonschema_rs.ValidationError, declared: frozenset[str]) -> Reason:

@@ -1,0 +1,126 @@
+"""A file has one name, in whatever normal form of Unicode it was written; two that read alike are told apart."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+from phylactery_agent.tools.builtin.files import FileTools
+from phylactery_agent.tools.builtin.listing import FolderTools
+from phylactery_agent.tools.contract import Invocation, ToolFailedError
+from phylactery_agent.tools.specs import (
+    FileInfoArguments,
+    ListDirArguments,
+    ReadFileArguments,
+    SearchFilesArguments,
+    UndoWriteArguments,
+    WriteFileArguments,
+)
+
+from tests.support.agent.files import file_tools_in
+from tests.support.agent.graph import FakeMemories, FakeOutputs
+from tests.support.agent.system import DONE, open_system
+
+COMPOSED, DECOMPOSED = "café.txt", "cafe\u0301.txt"
+SPELLINGS = [
+    (COMPOSED, DECOMPOSED),
+    ("año/niño.txt", "an\u0303o/nin\u0303o.txt"),
+    ("Å.txt", "\u212b.txt"),
+    ("한글.txt", unicodedata.normalize("NFD", "한글.txt")),
+    ("ṩ.txt", "s\u0307\u0323.txt"),
+    ("Ω.txt", "\u2126.txt"),
+]
+
+
+def call(args: object, key: str = "k") -> Invocation:
+    return Invocation(args, key, FakeOutputs(), FakeMemories(), "acme", "ana")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> FileTools:
+    return file_tools_in(tmp_path)
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Path:
+    return tmp_path / "sandbox"
+
+
+def put(box: Path, path: str, text: str) -> None:
+    (box / path).parent.mkdir(parents=True, exist_ok=True)
+    (box / path).write_text(text)
+
+
+def all_in(box: Path) -> list[str]:
+    return sorted(str(path.relative_to(box)) for path in box.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(("composed", "there"), [*SPELLINGS, *((there, composed) for composed, there in SPELLINGS)])
+async def test_the_file_that_is_there_is_read_replaced_added_to_and_undone(
+    files: FileTools, box: Path, composed: str, there: str
+) -> None:
+    put(box, there, "one\n")
+    assert await files.read_file(call(ReadFileArguments(path=composed))) == "one\n"
+    assert json.loads(await files.file_info(call(FileInfoArguments(path=composed))))["exists"]
+    await files.write_file(call(WriteFileArguments(path=composed, content="two", append=True), "k1"))
+    assert all_in(box) == [there]
+    assert (box / there).read_text() == "one\ntwo\n"
+    await files.write_file(call(WriteFileArguments(path=composed, content="three"), "k2"))
+    assert (await files.reconcile_write(call(WriteFileArguments(path=there, content="three"), "k2"))).state == "done"
+    await files.undo_write(call(UndoWriteArguments(path=there), "k3"))
+    assert all_in(box) == [there]
+    assert (box / there).read_text() == "one\ntwo\n"
+
+
+async def test_a_new_file_is_named_in_nfc(files: FileTools, box: Path) -> None:
+    await files.write_file(call(WriteFileArguments(path=DECOMPOSED, content="x")))
+    assert all_in(box) == [COMPOSED]
+
+
+async def test_it_is_listed_and_searched_by_the_name_that_opens_it(files: FileTools, box: Path) -> None:
+    put(box, DECOMPOSED, "needle")
+    put(box, "nin\u0303os/a.txt", "needle")
+    folders = FolderTools(files.sandbox)
+    listed = json.loads(await folders.list_dir(call(ListDirArguments(path=""))))
+    assert [one["name"] for one in listed["entries"]] == [COMPOSED, "niños"]
+    found = json.loads(await folders.search_files(call(SearchFilesArguments(pattern="needle"))))
+    assert [one["path"] for one in found["matches"]] == [COMPOSED, "niños/a.txt"]
+    below = json.loads(await folders.list_dir(call(ListDirArguments(path="niños"))))
+    assert [one["name"] for one in below["entries"]] == ["a.txt"]
+
+
+@pytest.mark.parametrize("path", [COMPOSED, DECOMPOSED])
+async def test_two_files_of_one_name_are_an_error_that_names_both(files: FileTools, box: Path, path: str) -> None:
+    put(box, COMPOSED, "one")
+    put(box, DECOMPOSED, "two")
+    for work in (
+        files.read_file(call(ReadFileArguments(path=path))),
+        files.write_file(call(WriteFileArguments(path=path, content="x"))),
+        files.file_info(call(FileInfoArguments(path=path))),
+    ):
+        with pytest.raises(ToolFailedError) as error:
+            await work
+        assert error.value.code == "NAME_AMBIGUOUS"
+        assert ascii(COMPOSED) in error.value.message
+        assert ascii(DECOMPOSED) in error.value.message
+    assert (box / COMPOSED).read_text() == "one"
+
+
+async def test_a_link_in_another_spelling_is_still_a_link(files: FileTools, box: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (box / DECOMPOSED).symlink_to(tmp_path / "secret")
+    with pytest.raises(ToolFailedError, match="PATH_OUTSIDE_SANDBOX"):
+        await files.read_file(call(ReadFileArguments(path=COMPOSED)))
+
+
+async def test_a_person_finds_the_file_by_its_name_in_a_conversation(tmp_path: Path) -> None:
+    async with open_system(tmp_path) as system:
+        ana = system.person("ana")
+        (system.sandbox_of("ana") / DECOMPOSED).write_text("hola\n")
+        assert "hola" in (await ana.say("lee café.txt")).reply.text
+        for words in ('añade "x" a café.txt', 'append "y" to café.txt'):
+            assert (await ana.say(words)).run.status == DONE
+        assert all_in(system.sandbox_of("ana")) == [DECOMPOSED]
+        assert (system.sandbox_of("ana") / DECOMPOSED).read_text() == "hola\nx\ny\n"
