@@ -229,3 +229,13 @@ def test_every_part_of_what_a_person_says_has_their_mark(name: str):
     [(_, said)] = read({"human_message": message})
     assert len(said) > 1
     assert all(one.text.startswith("👤 ") and len(one.text) <= LIMITS.text for one in said)
+
+
+def test_the_card_says_that_a_file_is_replaced():
+    asked = card(tool="write_file")
+    del asked.arguments[:]
+    asked.arguments.append(event_pb2.ApprovalArgument(path="/file/replaced", display="1,200"))
+    [(_, [said])] = read(
+        {"approval_required": asked}, {"message": event_pb2.AssistantMessage(text="¿Puedo?")}, language="es"
+    )
+    assert said.text == "¿Puedo?\nreemplaza el archivo que hay, tamaño en bytes: 1,200"

@@ -188,3 +188,18 @@ async def test_a_caller_fetches_a_bounded_number_at_a_time(system: System, monke
     going_on.set()
     await asyncio.gather(*fetches)
     assert await problem(fetched(ana, file.file_id)) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ('write "hello" to a.txt', {"/file/replaced": "1,200"}),
+        ('write "hello" to new.txt', {}),
+        ('append "hello" to a.txt', {}),
+    ],
+)
+async def test_the_question_says_that_a_file_is_replaced(asking: System, words: str, told: dict[str, str]) -> None:
+    (asking.sandbox / "a.txt").write_text("x" * 1_200)
+    asked = await asking.person("ana").say(words)
+    shown = {one.path: one.display for one in asked.pending_approval.arguments}
+    assert {path: display for path, display in shown.items() if path.startswith("/file")} == told

@@ -46,7 +46,7 @@ _MAX_NAME: Final = 200
 _BLANKS: Final = re.compile(r"\s{8,}")
 _LEFT_OUT: Final = re.compile("…«([0-9,]+) characters left out»…")
 """What RiskGate writes where it shows the beginning and the end of a value that is longer than 2,000 characters."""
-_FILE_NAMES: Final = ("file", "file/bytes", "file/type", "file/begins")
+_FILE_NAMES: Final = ("file", "file/bytes", "file/type", "file/begins", "file/replaced")
 _NAMED: Final = frozenset({"path", "content", "to", "subject", "body", "url", "text", "when", *_FILE_NAMES})
 """Arguments that have a name people know, in the messages."""
 _HIGH: Final = frozenset({"high", "critical"})

@@ -29,6 +29,7 @@ arg_file = the file
 arg_file_bytes = size in bytes
 arg_file_type = type
 arg_file_begins = it begins
+arg_file_replaced = replaces the file that is there, size in bytes
 blanks = [{ $count } spaces]
 left_out = …[{ $count } characters are not shown here]…
 above = { $name }: as above ({ $count } characters)

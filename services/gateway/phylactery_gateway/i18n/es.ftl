@@ -29,6 +29,7 @@ arg_file = el archivo
 arg_file_bytes = tamaño en bytes
 arg_file_type = tipo
 arg_file_begins = empieza así
+arg_file_replaced = reemplaza el archivo que hay, tamaño en bytes
 blanks = [{ $count } espacios]
 left_out = …[{ $count } caracteres que aquí no se ven]…
 above = { $name }: lo de arriba ({ $count } caracteres)

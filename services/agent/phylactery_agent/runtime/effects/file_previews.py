@@ -1,4 +1,4 @@
-"""What a person is shown of a file before they answer whether it is sent: its size, its type and how it begins."""
+"""What a person is shown of a file before they answer whether it is sent or replaced: its size, type and beginning."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from phylactery_agent.ports import ApprovalInfo, GateArgument
 from phylactery_agent.runtime.storage.records import Owner
 from phylactery_agent.runtime.storage.schema import TOOL_CALLS
 from phylactery_agent.tools.executor import Executor
-from phylactery_agent.tools.specs import SEND_FILE
+from phylactery_agent.tools.specs import SEND_FILE, WRITE_FILE
 from phylactery_agent.tools.specs.shown import printable
 
+REPLACED: Final = "/file/replaced"
+"""The argument that a card names for the size in bytes of the file that a call replaces."""
 _LINES: Final = 3
 _CHARACTERS: Final = 200
 _BREAK: Final = " ⏎ "
@@ -24,19 +26,23 @@ _BREAK: Final = " ⏎ "
 
 
 class FilePreviews:
-    """Reader of the files that waiting calls would send."""
+    """Reader of the files that waiting calls would send or replace."""
 
     def __init__(self, database: Database, executor: Executor) -> None:
         self._database, self._executor = database, executor
 
     async def of(self, owner: Owner, info: ApprovalInfo) -> Sequence[GateArgument]:
-        """Return what the card says besides about a call's file; nothing for a call that sends none.
+        """Return what the card says besides about a call's file; nothing for a call that sends and replaces none.
 
-        What is described is the content that was bound when the call was proposed, which alone can be sent.
+        Of a file that is sent, the content is described that was bound when the call was proposed, which alone can be
+        sent. Of one that is replaced, the size is told that it has now.
         """
         path = _path(info)
         if not path:
             return ()
+        if info.tool == WRITE_FILE.name:
+            replaced = await self._executor.file_to_replace(owner.tenant, owner.user_id, path)
+            return (GateArgument(REPLACED, f"{json.loads(replaced)['size']:,}"),) if replaced else ()
         query = sa.select(TOOL_CALLS.c.content_hash).where(
             TOOL_CALLS.c.run_id == info.run_id, TOOL_CALLS.c.tool_call_id == info.tool_call_id
         )
@@ -60,9 +66,10 @@ def beginning(text: str) -> str:
 
 
 def _path(info: ApprovalInfo) -> str:
-    if info.tool != SEND_FILE.name:
+    shown_as = {one.path: one.display for one in info.arguments}
+    if info.tool != SEND_FILE.name and (info.tool != WRITE_FILE.name or shown_as.get("/append") == "true"):
         return ""
-    shown = next((one.display for one in info.arguments if one.path == "/path"), '""')
+    shown = shown_as.get("/path", '""')
     try:
         path = json.loads(shown)
     except ValueError:  # cut, so it is no path that exists
