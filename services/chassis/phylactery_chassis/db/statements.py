@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -17,6 +17,8 @@ from phylactery_chassis.db.dialect import dialect_of
 from phylactery_chassis.db.pending_statements import run_later, run_text
 from phylactery_chassis.db.unit import unit_of
 
+_K = TypeVar("_K")
+_Bound = tuple[str, sa.TypeDecorator[Any]]
 _MAX_ROWS = 64
 """Rows in one INSERT; smaller batches are powers of two, so that few distinct statements reach the driver."""
 
@@ -38,12 +40,17 @@ def _record(columns: Iterable[str]) -> type[Record]:
     return type("Record", (Record,), {"__slots__": (), **named})
 
 
+def _own_types(kinds: Iterable[tuple[_K, sa.types.TypeEngine[Any]]]) -> list[tuple[_K, sa.TypeDecorator[Any]]]:
+    """Return which of these have a type that stores its values in a form of its own, such as a sealed one."""
+    return [(key, kind) for key, kind in kinds if isinstance(kind, sa.TypeDecorator)]
+
+
 class _Compiled:
     """A statement with named parameters, compiled per store; its constant parameters are added to each call."""
 
     def __init__(self, statement: sa.ClauseElement) -> None:
         self._statement = statement
-        self._texts: dict[str, tuple[str, tuple[str, ...] | None, dict[str, Any]]] = {}
+        self._texts: dict[str, tuple[str, tuple[str, ...] | None, dict[str, Any], list[_Bound]]] = {}
 
     def _run(self, connection: Connection, values: Mapping[str, Any]) -> Any:
         return run_text(connection, *self._said(connection, values))
@@ -56,10 +63,13 @@ class _Compiled:
             compiled: Any = self._statement.compile(dialect=connection.dialect)
             order = getattr(compiled, "positiontup", None)
             fixed = {key: value for key, value in compiled.params.items() if value is not None}
-            found = self._texts[name] = (str(compiled), None if order is None else tuple(order), fixed)
-        text, names, fixed = found
-        if fixed:
+            own = _own_types((key, bound.type) for bound, key in compiled.bind_names.items())
+            found = self._texts[name] = (str(compiled), None if order is None else tuple(order), fixed, own)
+        text, names, fixed, own = found
+        if fixed or own:
             values = {**fixed, **values}
+        for key, kind in own:
+            values = {**values, key: kind.process_bind_param(values[key], connection.dialect)}
         return text, values if names is None else [values[name] for name in names]
 
 
@@ -69,27 +79,36 @@ class Query(_Compiled):
     def __init__(self, statement: sa.SelectBase | sa.ReturnsRows) -> None:
         super().__init__(statement)
         self._named = _record(statement.exported_columns.keys())
+        self._own = _own_types((place, column.type) for place, column in enumerate(statement.exported_columns))
+
+    def _read(self, connection: Connection, row: Sequence[Any]) -> Record:
+        if not self._own:
+            return self._named(row)
+        values = list(row)
+        for place, kind in self._own:
+            values[place] = kind.process_result_value(values[place], connection.dialect)
+        return self._named(values)
 
     def one(self, connection: Connection, values: Mapping[str, Any]) -> Record | None:
         """Return the first row, None if there is none."""
         cursor = self._run(connection, values)
         row = cursor.fetchone()
         cursor.close()
-        return None if row is None else self._named(row)
+        return None if row is None else self._read(connection, row)
 
     def all(self, connection: Connection, values: Mapping[str, Any]) -> list[Record]:
         """Return every row."""
         cursor = self._run(connection, values)
         rows = cursor.fetchall()
         cursor.close()
-        return list(map(self._named, rows))
+        return [self._read(connection, row) for row in rows]
 
     def each(self, connection: Connection, values: Mapping[str, Any]) -> Generator[Record, None, None]:
         """Yield the rows one by one, fetched as needed. The generator must be closed."""
         cursor = self._run(connection, values)
         try:
             for row in cursor:
-                yield self._named(row)
+                yield self._read(connection, row)
         finally:
             cursor.close()
 
@@ -134,6 +153,7 @@ class RowInsert:
     def __init__(self, table: sa.Table, *columns: str, otherwise: str = "") -> None:
         self._table, self._otherwise = table, otherwise
         self._columns = [table.columns[name].name for name in columns]
+        self._own = _own_types((place, table.columns[name].type) for place, name in enumerate(columns))
         self._texts: dict[tuple[str, int], str] = {}
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -149,12 +169,19 @@ class RowInsert:
     def _said(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[str, list[Any]]]:
         if rows:
             _protect(connection)
+        rows = [self._stored(connection, row) for row in rows] if self._own else rows
         at = 0
         while at < len(rows):
             size = min(_MAX_ROWS, 1 << (len(rows) - at).bit_length() - 1)
             some = rows[at : at + size]
             yield self._text(connection, size), [value for row in some for value in row]
             at += size
+
+    def _stored(self, connection: Connection, row: tuple[Any, ...]) -> tuple[Any, ...]:
+        values = list(row)
+        for place, kind in self._own:
+            values[place] = kind.process_bind_param(values[place], connection.dialect)
+        return tuple(values)
 
     def _text(self, connection: Connection, size: int) -> str:
         key = connection.dialect.name, size
@@ -192,6 +219,7 @@ class ManyInsert(RowInsert):
             yield from super()._said(connection, rows)
         elif rows:
             _protect(connection)
+            rows = [self._stored(connection, row) for row in rows] if self._own else rows
             yield self._of_arrays(connection), [list(column) for column in zip(*rows, strict=True)]
 
     def _of_arrays(self, connection: Connection) -> str:
@@ -220,12 +248,13 @@ class RowUpdate:
     def __init__(self, table: sa.Table, *key: str) -> None:
         self._table = table
         self._key = [table.columns[name].name for name in key]
+        self._own = dict(_own_types((column.name, column.type) for column in table.columns))
         self._texts: dict[tuple[str, ...], str] = {}
 
     def run(self, connection: Connection, *key: Any, **values: Any) -> int:
         """Set columns by name where the key matches; return the number of rows."""
         _protect(connection)
-        cursor = run_text(connection, self._text(connection, tuple(values)), [*values.values(), *key])
+        cursor = run_text(connection, self._text(connection, tuple(values)), [*self._stored(connection, values), *key])
         count = int(cursor.rowcount)
         cursor.close()
         return count
@@ -233,7 +262,12 @@ class RowUpdate:
     def later(self, connection: Connection, *key: Any, **values: Any) -> None:
         """Run the update deferred, without a result; see pending_statements.run_later."""
         _protect(connection)
-        run_later(connection, self._text(connection, tuple(values)), [*values.values(), *key])
+        run_later(connection, self._text(connection, tuple(values)), [*self._stored(connection, values), *key])
+
+    def _stored(self, connection: Connection, values: Mapping[str, Any]) -> Iterator[Any]:
+        for name, value in values.items():
+            kind = self._own.get(name)
+            yield value if kind is None else kind.process_bind_param(value, connection.dialect)
 
     def _text(self, connection: Connection, names: tuple[str, ...]) -> str:
         kind = (connection.dialect.name, *names)
