@@ -30,6 +30,7 @@ from phylactery.agent.v1 import (
 )
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.dialect import dialect_named
+from phylactery_chassis.db.sealed import seal_under
 from phylactery_chassis.erasure.log import ErasureLog
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.rpc.channel import open_channel
@@ -97,6 +98,7 @@ from phylactery_agent.runtime.runs.queries import RunLists, ThreadStore
 from phylactery_agent.runtime.runs.retry import Retries
 from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.runs.unknown_outcomes import Resolutions
+from phylactery_agent.runtime.storage.clear_texts import seal_clear_texts
 from phylactery_agent.runtime.storage.database_identity import require_same_folder
 from phylactery_agent.runtime.storage.events import EventLog
 from phylactery_agent.runtime.storage.metrics import watch
@@ -174,6 +176,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
     folder, sealer, services, tools, executor = _open_outside(settings, stack)
     erasure_log = ErasureLog(settings.erasure_log or settings.data_dir / "erasures.jsonl", Erasure, "AGENT_ERASURE_LOG")
     database = await _open_database(settings, folder, sealer, stack)
+    await seal_clear_texts(database, sealer)
     await move_former_files(executor, database)  # before anybody is served: a write goes on where its file is
 
     # the other processes over the same database
@@ -218,13 +221,12 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         news=news,
         sanitizing=sanitizing,
         graphs=Graphs(
-            Checkpoints(database, keep_writes=False),  # graph nodes never run in parallel
+            Checkpoints(database, keep_writes=False, cover=sealer),  # graph nodes never run in parallel
             ReactOptions(
                 max_steps=settings.react_max_steps,
                 tool_rounds=settings.react_tool_rounds,
                 llm_fallback=settings.llm_fallback,
             ),
-            sealed=Checkpoints(database, keep_writes=False, cover=sealer),
         ),
         forms=form_serving,
         submissions=submissions,
@@ -402,7 +404,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         services=services,
         edge=chat_edge,
         privacy=privacy,
-        retention=Retention(database, clock, days=settings.event_days),
+        retention=Retention(database, clock, days=settings.event_days, repeat_days=settings.repeat_days),
         catalog=catalog,
         executor=executor,
         tools=tools,
@@ -552,6 +554,7 @@ async def _open_database(
     for name in _FORMER_STATES:  # run states, which the database now holds: they contain users' words
         (settings.data_dir / name).unlink(missing_ok=True)
     database = Database(settings.url)
+    seal_under(database, sealer.columns)
     stack.callback(database.close)
     stack.callback(watch(database))
     await asyncio.to_thread(database.migrate_at_start, PACKAGE)

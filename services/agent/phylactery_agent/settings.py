@@ -187,6 +187,12 @@ class AgentSettings(OutsideSettings, ModelSettings):
         None, description="folder of the forms people can fill in (docs/forms.md); none serves no forms"
     )
     event_days: int = Field(30, ge=0, le=36_500, description="days the events of a thread are kept; 0 for ever")
+    repeat_days: int = Field(
+        7,
+        ge=1,
+        le=3_650,
+        description="days until the texts of ended runs are emptied; before that a repeated request gets its reply",
+    )
     max_concurrent_turns: int = Field(16, ge=1, le=1_000, description="turns served at once")
     approval_poll_seconds: float = Field(
         1.0,

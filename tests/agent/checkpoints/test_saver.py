@@ -19,11 +19,10 @@ from phylactery_agent.checkpoints import rows
 from phylactery_agent.checkpoints.saver import Checkpoints, held_by
 from phylactery_agent.checkpoints.serializer import NotPlainError
 from phylactery_agent.ports import LeaseLostError
-from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DataLoss
 from sqlalchemy.engine import Connection
 
-from tests.support.agent.stores import Stores
+from tests.support.agent.stores import Stores, opened
 
 LONG = "a value too long to lie in the checkpoint itself " * 10
 
@@ -158,7 +157,7 @@ async def test_a_state_that_is_no_plain_data_is_not_stored(stores: Stores) -> No
 
 
 async def test_two_processes_that_write_one_thread_at_once_leave_no_gap(stores: Stores) -> None:
-    other = Database(stores.database.engine.url.render_as_string(hide_password=False))
+    other = opened(stores.database.engine.url.render_as_string(hide_password=False))
     try:
         savers = [Checkpoints(stores.database), Checkpoints(other)]
         await asyncio.gather(*(put(savers[number % 2], checkpoint_of(f"c{number}")) for number in range(40)))
@@ -339,7 +338,7 @@ async def test_results_that_were_damaged_are_refused(stores: Stores) -> None:
 
 async def test_a_file_whose_values_lay_by_their_keys_keeps_them_all(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/agent.db"
-    database = Database(url)
+    database = opened(url)
     database.migrate("phylactery_agent")
     saver = Checkpoints(database)
     await put(saver, checkpoint_of("c1", {"long": LONG}))
@@ -353,6 +352,7 @@ async def test_a_file_whose_values_lay_by_their_keys_keeps_them_all(tmp_path: Pa
             file.execute(f"INSERT INTO {name} SELECT * FROM now")
             file.execute("DROP TABLE now")
         file.execute("UPDATE phylactery_agent_version SET version_num = '0013'")
+        file.execute("DROP INDEX agent_inbox_texts")
         file.execute("DROP INDEX agent_runs_active")
         file.execute("DROP INDEX agent_runs_one_served")
         file.execute("CREATE UNIQUE INDEX agent_runs_one_active ON agent_runs (thread_key)")
@@ -364,14 +364,16 @@ async def test_a_file_whose_values_lay_by_their_keys_keeps_them_all(tmp_path: Pa
             ("agent_inbox", "others"),
             ("agent_inbox", "message_starts"),
             ("agent_inbox", "over_share"),
+            ("agent_inbox", "text_erased"),
             ("agent_threads", "handed_off"),
             ("agent_tool_calls", "content_hash"),
+            ("agent_tool_calls", "output_hash"),
         ):
             file.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         escalations = ("escalations", "escalation_entries", "escalation_queues")
         for table in ("form_sessions", *escalations, "lifts", "shares", "form_submissions"):
             file.execute(f"DROP TABLE agent_{table}")
-    database = Database(url)
+    database = opened(url)
     database.migrate("phylactery_agent")
     found = await head(Checkpoints(database))
     database.close()

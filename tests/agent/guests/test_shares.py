@@ -15,10 +15,10 @@ from phylactery.agent.v1 import escalation_pb2, escalation_pb2_grpc, form_pb2, f
 from phylactery_agent.runtime.guests.lifts import Lifts
 from phylactery_agent.runtime.guests.shares import Limits, Shares
 from phylactery_agent.runtime.storage.records import Owner
-from phylactery_chassis.db.database import Database
 from phylactery_chassis.util.ids import new_id
 from phylactery_forms.definitions.reading import sample_folder
 
+from tests.support.agent.stores import opened
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, open_system
 from tests.support.clock import FakeClock
 from tests.support.servers.postgres import create_database
@@ -186,7 +186,7 @@ async def test_answers_have_the_limit_of_turns_and_no_limit_is_zero() -> None:
 async def test_two_replicas_do_not_pass_it_together(any_database: str, amount: int) -> None:
     clock, limit = FakeClock(), 10 * amount
     shares = Shares(Limits(tokens=limit))
-    replicas = [Database(any_database) for _ in range(2)]
+    replicas = [opened(any_database) for _ in range(2)]
     try:
         await asyncio.to_thread(replicas[0].migrate, "phylactery_agent")
 

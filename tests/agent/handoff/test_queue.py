@@ -19,11 +19,10 @@ from phylactery_agent.runtime.privacy.retention import Retention
 from phylactery_agent.runtime.runs.cancellation import Cancellations
 from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.storage.records import Owner
-from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition, NotFound
 
 from tests.support.agent.handoff import CLAIM_SECONDS, MARTA, PABLO, called, dying_at, lists_of, queue_of
-from tests.support.agent.stores import ANA, BEN, T1, Stores
+from tests.support.agent.stores import ANA, BEN, T1, Stores, opened
 
 DAY_SECONDS = 86_400
 
@@ -74,7 +73,7 @@ async def test_of_eight_who_claim_at_once_one_wins_and_the_others_are_told_who(s
 async def test_of_two_processes_that_claim_at_once_one_wins(stores: Stores) -> None:
     one = await called(stores)
     url = stores.database.engine.url.render_as_string(hide_password=False)
-    other = Database(url)
+    other = opened(url)
     try:
         elsewhere = queue_of(stores)
         elsewhere._database = other

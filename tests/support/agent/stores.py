@@ -21,10 +21,13 @@ from phylactery_agent.runtime.runs.queries import ThreadStore
 from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.storage.events import EventLog, ThreadEvents
 from phylactery_agent.runtime.storage.records import Claim, Ending, Incoming, Lease, Owner, StoredTurn
+from phylactery_agent.runtime.storage.schema import METADATA
+from phylactery_agent.runtime.storage.sealing import Sealer
 from phylactery_agent.runtime.turn.server import ServeTurn
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.sealed import seal_under
 from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
 
@@ -136,7 +139,10 @@ class Stores:
         )
 
     def rows(self, table: str, columns: str = "*") -> list[Any]:
-        return self.database.read_sync(lambda c: list(c.execute(sa.text(f"SELECT {columns} FROM {table}"))))
+        """Return rows, with what their columns seal opened."""
+        types = {one.name: one.type for one in METADATA.tables[table.split(maxsplit=1)[0]].columns}
+        query = sa.text(f"SELECT {columns} FROM {table}").columns(**types)
+        return self.database.read_sync(lambda c: list(c.execute(query)))
 
 
 def runner_of(
@@ -162,9 +168,19 @@ def runner_of(
     )
 
 
+SEALER = Sealer(bytes(32))
+
+
+def opened(url: str, sealer: Sealer = SEALER) -> Database:
+    """Return an agent's database, sealed under the key that all such databases of tests share, or another."""
+    database = Database(url)
+    seal_under(database, sealer.columns)
+    return database
+
+
 @contextmanager
 def open_stores(url: str) -> Iterator[Stores]:
-    database = Database(url)
+    database = opened(url)
     try:
         database.migrate("phylactery_agent")
         yield Stores(database)

@@ -177,6 +177,8 @@ class Said:
     text: str
     run_id: str
     created_us: int
+    erased: bool = False
+    """Whether there was a text that is not kept any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +228,7 @@ class ChatEdge:
         )
         return Answer(
             run=ShownRun(then, await self.runs.tool_calls(run.run_id) if run.tool_calls else ()),
-            reply=Said(turn.reply_id, turn.reply_text, turn.run_id, turn.handled_us),
+            reply=Said(turn.reply_id, turn.reply_text, turn.run_id, turn.handled_us, turn.text_erased),
             pending=await self.showing.pending(run) if turn.approval_id == run.approval_id else None,
             last_sequence=turn.last_sequence,
         )
@@ -551,6 +553,7 @@ def answer_message(answer: Answer) -> chat_pb2.SendMessageResponse:
             text=answer.reply.text,
             create_time=to_timestamp(answer.reply.created_us),
             run_id=answer.reply.run_id,
+            text_erased=answer.reply.erased,
         ),
         last_sequence=answer.last_sequence,
     )

@@ -22,7 +22,7 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.util.ids import new_id
 
-from tests.support.agent.stores import ANA, BEN, T1, Stores, incoming, open_stores, runner_of
+from tests.support.agent.stores import ANA, BEN, T1, Stores, incoming, open_stores, opened, runner_of
 from tests.support.servers.postgres import create_database
 
 ENDS_SECONDS = 60.0
@@ -39,7 +39,7 @@ def replicated(postgres_url: str) -> Iterator[Stores]:
 @pytest.fixture
 def elsewhere(replicated: Stores) -> Iterator[Database]:
     """The same database as another process has it."""
-    database = Database(replicated.database.engine.url.render_as_string(hide_password=False))
+    database = opened(replicated.database.engine.url.render_as_string(hide_password=False))
     yield database
     database.close()
 

@@ -19,11 +19,10 @@ from phylactery_agent.runtime.dispatch import process_registry
 from phylactery_agent.runtime.dispatch.claims import HeldError
 from phylactery_agent.runtime.dispatch.leases import free_leases
 from phylactery_agent.runtime.dispatch.process_registry import LIVES, ProcessLock
-from phylactery_chassis.db.database import Database
 from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.process import AgentProcess
-from tests.support.agent.stores import Stores
+from tests.support.agent.stores import Stores, opened
 from tests.support.agent.system import DONE, System, open_system
 from tests.support.servers.postgres import create_database
 
@@ -141,7 +140,7 @@ async def system(tmp_path: Path) -> AsyncIterator[System]:
 def start(system: System, tmp_path: Path, postgres_url: str) -> Callable[..., AgentProcess]:
     """Start agents over one PostgreSQL database and one folder, with very long leases."""
     url = create_database(postgres_url, new_id("agent"))
-    database = Database(url)
+    database = opened(url)
     database.migrate("phylactery_agent")
     database.close()
     settings = {"AGENT_DATABASE_URL": url, "AGENT_LEASE_SECONDS": LEASE_SECONDS}
@@ -159,7 +158,7 @@ def stands_still(process: AgentProcess) -> bool:
 def leased(start: Callable[..., AgentProcess]) -> list[Any]:
     """Return who holds which run, and how often each was claimed."""
     assert isinstance(start, partial)
-    database = Database(start.args[2]["AGENT_DATABASE_URL"])
+    database = opened(start.args[2]["AGENT_DATABASE_URL"])
     query = sa.text("SELECT run_id, lease_owner, fence FROM agent_runs WHERE status = 'running'")
     try:
         return database.read_sync(lambda connection: list(connection.execute(query)))

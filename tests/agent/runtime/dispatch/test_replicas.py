@@ -16,11 +16,11 @@ from phylactery.agent.v1 import chat_pb2, event_pb2
 from phylactery_agent.app import Agent, build_agent
 from phylactery_agent.settings import AgentSettings
 from phylactery_agent.tools.named_folders import person_folder
-from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.rpc.server import start
 from phylactery_chassis.util.ids import new_id
 
+from tests.support.agent.stores import opened
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of, open_system
 from tests.support.clock import FakeClock
 from tests.support.servers.postgres import create_database
@@ -74,7 +74,7 @@ class Replicas:
 
 @asynccontextmanager
 async def replicas_over(folder: Path, url: str) -> AsyncIterator[Replicas]:
-    database = Database(url)
+    database = opened(url)
     try:
         await asyncio.to_thread(database.migrate, "phylactery_agent")
     finally:

@@ -19,7 +19,7 @@ from phylactery_agent.runtime.storage.schema import SCHEDULES
 from phylactery_agent.timeparse.recurrence import to_us, zone
 from phylactery_chassis.util import crashpoints
 
-from tests.support.agent.stores import ANA, BEN, T1, Stores
+from tests.support.agent.stores import ANA, BEN, T1, Stores, opened
 
 MINUTE = 60 * 1_000_000
 HOUR = 60 * MINUTE
@@ -106,13 +106,12 @@ async def test_eight_at_once_under_one_key_are_one_reminder_and_eight_lookers_te
 async def test_replicas_that_hold_their_own_databases_tell_each_occurrence_once(
     stores: Stores, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    from phylactery_chassis.db.database import Database
 
     turn = await reminders(stores)
     for number in range(5):
         await kept(stores, turn, f"ek_{number}", repeat="FREQ=DAILY", text=f"n{number}")
     url = stores.database.engine.url.render_as_string(hide_password=False)
-    others = [Database(url) for _ in range(2)]
+    others = [opened(url) for _ in range(2)]
     try:
         lookers = [firing(stores)]
         lookers += [

@@ -756,6 +756,7 @@ class Message(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
+    TEXT_ERASED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """id is unique in the thread."""
     role: _builtins.str
@@ -766,6 +767,8 @@ class Message(_message.Message):
     """run_id is the run it belongs to."""
     sequence: _builtins.int
     """sequence is its position in the transcript, from 1."""
+    text_erased: _builtins.bool
+    """text_erased is true in the reply of SendMessage once its text is not kept there any more: text is empty then."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """create_time is when it was created."""
@@ -779,10 +782,11 @@ class Message(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         run_id: _builtins.str = ...,
         sequence: _builtins.int = ...,
+        text_erased: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "id", b"id", "role", b"role", "run_id", b"run_id", "sequence", b"sequence", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "id", b"id", "role", b"role", "run_id", b"run_id", "sequence", b"sequence", "text", b"text", "text_erased", b"text_erased"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

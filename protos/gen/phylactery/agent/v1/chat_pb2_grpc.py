@@ -87,8 +87,9 @@ class ChatServiceServicer:
 
     def SendMessage(self, request, context):
         """SendMessage sends a message to a thread and waits for the reply of that turn. Repeating a request_id with the same
-        body returns the same run; with a different body it fails with ALREADY_EXISTS. The turn continues if the caller
-        disconnects.
+        body returns the same run; with a different body it fails with ALREADY_EXISTS. AGENT_REPEAT_DAYS after the run
+        ended (one day, if nothing was to be stored) its texts are emptied: the same run is returned, with reply.text_erased
+        set. The turn continues if the caller disconnects.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -38,8 +38,9 @@ class ChatServiceStub:
     def __new__(cls, channel: _aio.Channel) -> ChatServiceAsyncStub: ...
     SendMessage: _grpc.UnaryUnaryMultiCallable[_chat_pb2.SendMessageRequest, _chat_pb2.SendMessageResponse]
     """SendMessage sends a message to a thread and waits for the reply of that turn. Repeating a request_id with the same
-    body returns the same run; with a different body it fails with ALREADY_EXISTS. The turn continues if the caller
-    disconnects.
+    body returns the same run; with a different body it fails with ALREADY_EXISTS. AGENT_REPEAT_DAYS after the run
+    ended (one day, if nothing was to be stored) its texts are emptied: the same run is returned, with reply.text_erased
+    set. The turn continues if the caller disconnects.
     """
     StreamMessage: _grpc.UnaryStreamMultiCallable[_chat_pb2.StreamMessageRequest, _chat_pb2.StreamMessageResponse]
     """StreamMessage sends a message to a thread and streams the events of the turn as they happen, ending with
@@ -91,8 +92,9 @@ class ChatServiceAsyncStub(ChatServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     SendMessage: _aio.UnaryUnaryMultiCallable[_chat_pb2.SendMessageRequest, _chat_pb2.SendMessageResponse]  # type: ignore[assignment]
     """SendMessage sends a message to a thread and waits for the reply of that turn. Repeating a request_id with the same
-    body returns the same run; with a different body it fails with ALREADY_EXISTS. The turn continues if the caller
-    disconnects.
+    body returns the same run; with a different body it fails with ALREADY_EXISTS. AGENT_REPEAT_DAYS after the run
+    ended (one day, if nothing was to be stored) its texts are emptied: the same run is returned, with reply.text_erased
+    set. The turn continues if the caller disconnects.
     """
     StreamMessage: _aio.UnaryStreamMultiCallable[_chat_pb2.StreamMessageRequest, _chat_pb2.StreamMessageResponse]  # type: ignore[assignment]
     """StreamMessage sends a message to a thread and streams the events of the turn as they happen, ending with
@@ -147,8 +149,9 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_chat_pb2.SendMessageResponse, _abc.Awaitable[_chat_pb2.SendMessageResponse]]:
         """SendMessage sends a message to a thread and waits for the reply of that turn. Repeating a request_id with the same
-        body returns the same run; with a different body it fails with ALREADY_EXISTS. The turn continues if the caller
-        disconnects.
+        body returns the same run; with a different body it fails with ALREADY_EXISTS. AGENT_REPEAT_DAYS after the run
+        ended (one day, if nothing was to be stored) its texts are emptied: the same run is returned, with reply.text_erased
+        set. The turn continues if the caller disconnects.
         """
 
     @_abc_1.abstractmethod

@@ -349,7 +349,9 @@ class PlanStep(_message.Message):
     step_id: _builtins.str
     """step_id is the step's key in the plan."""
     description: _builtins.str
-    """description is the purpose of the step."""
+    """description is the purpose of the step: the user's words, or the tool's name if they are not to be stored or were
+    said in a form with sensitive fields. Empty once texts are not kept any more, AGENT_REPEAT_DAYS after the run ended.
+    """
     status: _builtins.str
     """status is pending, running, done, failed or blocked."""
     tries: _builtins.int
@@ -647,19 +649,25 @@ class AssistantMessage(_message.Message):
 
     MESSAGE_ID_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
+    TEXT_ERASED_FIELD_NUMBER: _builtins.int
     message_id: _builtins.str
     """message_id is its id in the transcript."""
     text: _builtins.str
     """text is the content."""
+    text_erased: _builtins.bool
+    """text_erased is true once the text is not kept here any more, AGENT_REPEAT_DAYS after its run ended: text is empty
+    then. ListMessages has it, unless it was not to be stored.
+    """
     def __init__(
         self,
         *,
         message_id: _builtins.str = ...,
         text: _builtins.str = ...,
+        text_erased: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message_id", b"message_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message_id", b"message_id", "text", b"text", "text_erased", b"text_erased"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

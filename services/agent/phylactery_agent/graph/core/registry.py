@@ -39,22 +39,10 @@ class ServedGraph:
 class Graphs:
     """The compiled graphs of a process."""
 
-    def __init__(
-        self,
-        checkpointer: BaseCheckpointSaver[Any],
-        react: ReactOptions | None = None,
-        *,
-        sealed: BaseCheckpointSaver[Any] | None = None,
-    ) -> None:
-        """Compile the graphs; react holds the deployment's options for the react graph.
-
-        sealed keeps the checkpoints of the form graph, which hold what people answer.
-        """
+    def __init__(self, checkpointer: BaseCheckpointSaver[Any], react: ReactOptions | None = None) -> None:
+        """Compile the graphs; react holds the deployment's options for the react graph."""
         specs = {**SPECS, REACT.name: react_with(react or ReactOptions())}
-        savers = {FORM.name: sealed or checkpointer}
-        self._served = {
-            name: ServedGraph(spec.compile(savers.get(name, checkpointer)), spec) for name, spec in specs.items()
-        }
+        self._served = {name: ServedGraph(spec.compile(checkpointer), spec) for name, spec in specs.items()}
 
     def get(self, name: str) -> ServedGraph:
         """Return a graph. Raise UnknownGraphError if the name is unknown."""

@@ -80,6 +80,7 @@ _PROPOSE = Update(
 )
 _COUNT = Update(sa.update(RUNS).where(RUNS.c.run_id == sa.bindparam("of_run")).values(tool_calls=RUNS.c.tool_calls + 1))
 _SET = RowUpdate(TOOL_CALLS, "run_id", "tool_call_id")
+_SET_OF_RUN = RowUpdate(TOOL_CALLS, "run_id")
 _DENY = RowUpdate(TOOL_CALLS, "run_id", "state")
 _AS_PROPOSED = (EffectState.PROPOSED, EffectState.DENIED)
 """States in which a row holds the hash of the arguments as they were proposed."""
@@ -194,6 +195,7 @@ class SqlLedger:
             status=status,
             output=to_bytes(output) if self._keep_outputs else None,
             size_chars=len(output),
+            output_hash=sha256(to_bytes(output)),
             error_code=error_code[:_MAX_WORD],
         )
 
@@ -278,6 +280,14 @@ def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:
         }
         _SET.later(connection, lease.run_id, row.tool_call_id, **doubted)
         queue_outcome(connection, lease, _report(row.execution_id, "IN_DOUBT", values), now_us=now)
+
+
+def forget_outputs(connection: Connection, run_id: str) -> None:
+    """Drop the outputs of a run that has ended: no resume asks for them any more. Hash, size and pointer stay.
+
+    What RiskGate is still to be told of them is in the outbox, with a copy of its own.
+    """
+    _SET_OF_RUN.later(connection, run_id, output=None)
 
 
 def deny_proposals(connection: Connection, lease: Lease, error_code: str, now: int) -> int:

@@ -89,7 +89,7 @@ _SETTLE = Update(
     sa.text(
         "UPDATE agent_outbox SET state = :state, refusal = :refusal, payload = :payload, settled_us = :now_us"
         " WHERE outbox_id = :outbox_id AND once = :once AND state = 'waiting'"
-    )
+    ).bindparams(sa.bindparam("payload", type_=OUTBOX.c.payload.type))
 )
 _FORGET = Update(sa.text("DELETE FROM agent_outbox WHERE outbox_id = :outbox_id AND once = :once"))
 _ADD = RowInsert(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
@@ -187,22 +187,21 @@ class ThreadChanges:
         if call is None:
             return None
         if call.tool == CREATE_REMINDER.name:
-            query = sa.select(sa.func.count()).where(
-                SCHEDULES.c.thread_key == claim.lease.thread_key,
-                SCHEDULES.c.state == "active",
-                SCHEDULES.c.text == to_bytes(str(call.args["text"])),
+            query = sa.select(SCHEDULES.c.text).where(
+                SCHEDULES.c.thread_key == claim.lease.thread_key, SCHEDULES.c.state == "active"
             )
+            wanted: Any = to_bytes(str(call.args["text"]))
         elif call.tool == WRITE_FILE.name:
-            query = sa.select(sa.func.count()).where(
+            query = sa.select(TOOL_CALLS.c.tool).where(
                 TOOL_CALLS.c.run_id == run_id,
-                TOOL_CALLS.c.tool == call.tool,
                 TOOL_CALLS.c.state == EffectState.FINISHED,
                 TOOL_CALLS.c.status != "error",
             )
+            wanted = call.tool
         else:
             return None
-        count = await self._database.read(lambda connection: connection.execute(query).scalar_one())
-        return call if count == 1 else None
+        done = await self._database.read(lambda connection: connection.scalars(query).all())
+        return call if done.count(wanted) == 1 else None
 
     async def _earlier(self, claim: Claim) -> Sequence[_Said]:
         """Return the user's earlier requests, oldest first: a bounded number, back to the first that does not count."""

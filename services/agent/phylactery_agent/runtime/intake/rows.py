@@ -76,6 +76,7 @@ _TURN = Columns(
         "reply_text": TEXT,
         "resumed": BOOLEAN,
         "do_not_store": BOOLEAN,
+        "text_erased": BOOLEAN,
         "allowed_tools": JSON_TUPLE,
         "attachments": JSON_TUPLE,
         "others": Form(lambda data: to_text(data or b""), to_bytes),

@@ -1,4 +1,4 @@
-"""Retention of events and of delivered outbox messages; nothing of a live run is ever removed.
+"""Retention of texts, events and delivered outbox messages; nothing of a live run is ever removed or emptied.
 
 The remaining events of a thread have no gap: first_sequence is where they begin, and it only ever grows.
 """
@@ -6,13 +6,16 @@ The remaining events of a thread have no gap: first_sequence is where they begin
 from __future__ import annotations
 
 import asyncio
+import json
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import forget_log
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
+from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.runs.status import ACTIVE
@@ -22,6 +25,7 @@ from phylactery_agent.runtime.storage.schema import (
     EVENTS,
     FORM_SESSIONS,
     FORM_SUBMISSIONS,
+    INBOX,
     OUTBOX,
     RUNS,
     THREADS,
@@ -29,6 +33,13 @@ from phylactery_agent.runtime.storage.schema import (
 
 SWEEP_SECONDS: Final = 3_600.0
 _THREADS_AT_ONCE: Final = 200
+_TURNS_AT_ONCE: Final = 100
+_EMPTIED: Final[dict[str, dict[str, Any]]] = {
+    "message": {"text": "", "text_erased": True},
+    "message_delta": {"text": ""},
+    "step": {"description": ""},
+}
+"""What the texts of events become, by their kind. Other kinds hold none, or, as a file's name, something fetched by."""
 _AT_ONCE: Final = 1_000
 """Events removed in one transaction, so that no turn waits long for it."""
 _DAY_US: Final = 86_400 * MICROSECONDS
@@ -41,9 +52,9 @@ _log = get_logger("retention")
 class Retention:
     """Removal of old events, ended escalations and delivered messages; several processes may run it at once."""
 
-    def __init__(self, database: Database, clock: Clock, *, days: int) -> None:
-        """Take the number of days that events are kept; 0 keeps them forever."""
-        self._database, self._clock, self._days = database, clock, days
+    def __init__(self, database: Database, clock: Clock, *, days: int, repeat_days: int = 7) -> None:
+        """Take the number of days that events are kept, 0 keeps them forever, and that texts of ended runs are."""
+        self._database, self._clock, self._days, self._repeat_us = database, clock, days, repeat_days * _DAY_US
 
     async def run(self) -> None:
         """Sweep repeatedly until cancelled; the next round makes up for one that fails."""
@@ -51,6 +62,7 @@ class Retention:
             try:
                 messages = await self.prune()
                 events = await self.sweep()
+                await self.empty_texts()
                 await self.forget_forms()
             except Exception as error:  # noqa: BLE001 - the next round may work; else nothing would be removed
                 _log.warning("retention failed; will retry", error=type(error).__name__)
@@ -90,6 +102,21 @@ class Retention:
                 removed += await self._sweep_thread(key, before_us)
             after = keys[-1]
         return removed + await self._database.write(lambda connection: _remove_escalations(connection, before_us))
+
+    async def empty_texts(self) -> int:
+        """Empty what was said and replied in turns of ended runs that are old enough, and return how many turns.
+
+        A turn stays as it is in everything else, so a repeated request still finds it and never begins another run.
+        Nothing reads these texts afterwards: memory has the transcript, and what is queued has a copy of its own. After
+        a day it is done for runs of which nothing was to be stored. Raise Unavailable STORE_UNAVAILABLE.
+        """
+        now_us, emptied = self._clock.now_us(), 0
+        while some := await self._database.write(partial(_empty_some, now_us=now_us, repeat_us=self._repeat_us)):
+            emptied += some
+            reach("agent.texts.emptied")
+        if emptied:
+            await forget_log(self._database)
+        return emptied
 
     async def forget_forms(self) -> int:
         """Remove form sessions that nobody went on with, and submissions, after as long as events are kept.
@@ -136,6 +163,40 @@ def _prune(connection: Connection, *, first: int, last: int, before_us: int) -> 
     )
     keys = list(connection.scalars(over.with_for_update(skip_locked=True)))
     return connection.execute(sa.delete(OUTBOX).where(OUTBOX.c.outbox_id.in_(keys))).rowcount if keys else 0
+
+
+def _empty_some(connection: Connection, *, now_us: int, repeat_us: int) -> int:
+    """Empty the texts of some turns, of their events and of their runs' steps, and return how many turns."""
+    own, private = INBOX.alias(), INBOX.alias()
+    keeps_nothing = sa.exists().where(private.c.run_id == own.c.run_id, private.c.run_id != "", private.c.do_not_store)
+    before_us = sa.case((keeps_nothing, now_us - min(repeat_us, _DAY_US)), else_=now_us - repeat_us)
+    live = sa.exists().where(
+        RUNS.c.run_id == own.c.run_id, sa.or_(RUNS.c.status.in_(ACTIVE), RUNS.c.updated_us > before_us)
+    )
+    old = sa.select(own.c.turn_id, own.c.run_id).where(
+        own.c.state == sa.literal_column("'handled'"),
+        sa.not_(own.c.text_erased),
+        own.c.handled_us <= before_us,
+        own.c.handled_us <= now_us - min(repeat_us, _DAY_US),  # what the index is read by
+        sa.not_(live),
+    )
+    page = old.order_by(own.c.handled_us).limit(_TURNS_AT_ONCE).with_for_update(of=own, skip_locked=True)
+    turns = connection.execute(page).all()
+    ids = [row.turn_id for row in turns]
+    if not ids:
+        return 0
+    emptied = {"text": b"", "reply_text": b"", "others": None, "text_erased": True}
+    connection.execute(sa.update(INBOX).where(INBOX.c.turn_id.in_(ids)).values(**emptied))
+    told = sa.select(EVENTS.c.thread_key, EVENTS.c.sequence, EVENTS.c.kind, EVENTS.c.payload)
+    for event in connection.execute(told.where(EVENTS.c.turn_id.in_(ids), EVENTS.c.kind.in_(_EMPTIED))).all():
+        payload = {**json.loads(event.payload), **_EMPTIED[event.kind]}
+        this = EVENTS.c.thread_key == event.thread_key, EVENTS.c.sequence == event.sequence
+        connection.execute(sa.update(EVENTS).where(*this).values(payload=json.dumps(payload)))
+    runs = sa.select(RUNS.c.run_id, RUNS.c.steps).where(RUNS.c.run_id.in_({row.run_id for row in turns}))
+    for run in connection.execute(runs).all():
+        steps = [{**step, **_EMPTIED["step"]} for step in json.loads(run.steps)]
+        connection.execute(sa.update(RUNS).where(RUNS.c.run_id == run.run_id).values(steps=json.dumps(steps)))
+    return len(ids)
 
 
 def _remove_escalations(connection: Connection, before_us: int) -> int:

@@ -16,7 +16,7 @@ from phylactery_agent.checkpoints import rows as checkpoints
 from phylactery_agent.i18n.messages import message
 from phylactery_agent.i18n.texts import named, say, tool_title, waiting_line
 from phylactery_agent.ports import Language
-from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals
+from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals, forget_outputs
 from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, OVER_SHARE, Shares
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, open_in, pass_on, shown
@@ -119,6 +119,7 @@ def _close(connection: Connection, lease: Lease, ending: Ending, now: int, *, ke
         queue_withdrawal(connection, lease, now_us=now)
     checkpoints.forget_thread(connection, lease.run_id)
     forget_replies(connection, lease.run_id)
+    forget_outputs(connection, lease.run_id)
     for opened in tasks_of(connection, lease.run_id):
         queue_task_end(connection, lease, opened.task_id, now_us=now, keep_seconds=keep_seconds)
     if ending.steps is None:

@@ -8,8 +8,8 @@ from typing import Final
 
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.statements import RowInsert
 from phylactery_chassis.errors import StartError
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.runtime.storage.schema import MARKS
@@ -18,19 +18,19 @@ from phylactery_agent.runtime.storage.sealing import KEY_FILE, Sealer
 _KEY: Final = "seal_key"
 _JOURNAL: Final = "journal"
 _JOURNAL_FILE: Final = "journal.id"
+_ADD: Final = RowInsert(MARKS, "name", "value", otherwise="ON CONFLICT DO NOTHING")
 
 
 def require_same_folder(database: Database, folder: Path, sealer: Sealer) -> None:
-    """Record, or verify, the key and the effect journal that a shared database is used with.
+    """Record, or verify, the key that a database is used with, and the effect journal of a shared one.
 
-    With another key the same message would be rejected as different, and the codes of waiting replies could not be
-    unsealed; another journal could not tell whether a write was done. Over SQLite both are stored next to the database.
-    Raise StartError.
+    With another key the same message would be rejected as different, and nothing that is sealed could be read; another
+    journal could not tell whether a write was done, but over SQLite it is next to the database. Raise StartError.
     """
-    if not database.dialect.is_server:
-        return
     if _noted(database, _KEY, sealer.fingerprint) != sealer.fingerprint:
         raise StartError(_different(folder / KEY_FILE, "the key", _KEY))
+    if not database.dialect.is_server:
+        return
     name = _journal_name(folder / _JOURNAL_FILE)
     if _noted(database, _JOURNAL, name) != name:
         raise StartError(_different(folder / _JOURNAL_FILE, "the journal of effects", _JOURNAL))
@@ -61,7 +61,7 @@ def _noted(database: Database, name: str, value: str) -> str:
     """Return the value recorded under a name, recording the given one if there was none."""
 
     def work(connection: Connection) -> str:
-        connection.execute(insert(MARKS).values(name=name, value=value).on_conflict_do_nothing())
+        _ADD.run(connection, [(name, value)])
         return str(connection.execute(sa.select(MARKS.c.value).where(MARKS.c.name == name)).scalar_one())
 
     return database.write_sync(work)

@@ -121,6 +121,8 @@ class StoredTurn(Message):
     reply_id: str = ""
     reply_text: str = ""
     last_sequence: int = 0
+    text_erased: bool = False
+    """Whether what was said and replied is not kept any more."""
     lead_turn: str = ""
     joined: tuple[str, ...] = ()
     parts: tuple[StoredTurn, ...] = ()

@@ -1,12 +1,14 @@
 """The agent's tables. Times are microseconds since the epoch; texts a person or a tool wrote are UTF-8 bytes.
 
-They are bytes because PostgreSQL's text type cannot hold NUL, which both may contain.
+They are bytes because PostgreSQL's text type cannot hold NUL, which both may contain. Whatever holds words of a person,
+a tool, a model or a reply is a sealed column; docs/runtime.md says until when each is kept.
 """
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from phylactery_chassis.db.columns import Form
+from phylactery_chassis.db.sealed import SealedBytes, SealedText
 
 from phylactery_agent.ports import EffectState
 from phylactery_agent.runtime.runs.status import ACTIVE, SERVED
@@ -48,11 +50,11 @@ RUNS = sa.Table(
     sa.Column("status", _WORD, nullable=False),
     sa.Column("reason", _WORD, nullable=False),
     sa.Column("approval_id", _NAME, nullable=False),
-    sa.Column("card", sa.Text, nullable=False, server_default="[]"),
+    sa.Column("card", SealedText("agent_runs.card"), nullable=False, server_default="[]"),
     sa.Column("turn_id", _NAME, nullable=False),
     sa.Column("trace_id", sa.String(32), nullable=False),
     sa.Column("pathway", _WORD, nullable=False, server_default=""),
-    sa.Column("steps", sa.Text, nullable=False),
+    sa.Column("steps", SealedText("agent_runs.steps"), nullable=False),
     sa.Column("fence", sa.BigInteger, nullable=False),
     sa.Column("attempt", sa.BigInteger, nullable=False),
     sa.Column("lease_owner", _NAME, nullable=False),
@@ -97,7 +99,7 @@ INBOX = sa.Table(
     sa.Column("position", sa.BigInteger, nullable=False),
     sa.Column("state", _WORD, nullable=False),
     sa.Column("kind", _WORD, nullable=False),
-    sa.Column("text", sa.LargeBinary, nullable=False),
+    sa.Column("text", SealedBytes("agent_inbox.text"), nullable=False),
     sa.Column("language", sa.String(2), nullable=False),
     sa.Column("sealed_code", sa.LargeBinary, nullable=True),
     sa.Column("sealed_words", sa.LargeBinary, nullable=True),
@@ -115,20 +117,23 @@ INBOX = sa.Table(
     sa.Column("run_reason", _WORD, nullable=False),
     sa.Column("approval_id", _NAME, nullable=False),
     sa.Column("reply_id", _NAME, nullable=False),
-    sa.Column("reply_text", sa.LargeBinary, nullable=False),
+    sa.Column("reply_text", SealedBytes("agent_inbox.reply_text"), nullable=False),
     sa.Column("last_sequence", sa.BigInteger, nullable=False),
     sa.Column("task_id", _NAME, nullable=False, server_default=""),
     sa.Column("on_busy", _WORD, nullable=False, server_default="enqueue"),
     sa.Column("lead_turn", _NAME, nullable=False, server_default=""),
     sa.Column("attachments", sa.Text, nullable=False, server_default="[]"),
     sa.Column("form", _WORD, nullable=False, server_default=""),
-    sa.Column("others", sa.LargeBinary, nullable=True),
+    sa.Column("others", SealedBytes("agent_inbox.others"), nullable=True),
     sa.Column("message_starts", sa.Text, nullable=True),  # null in a row from before it was known who wrote the text
     sa.Column("over_share", _WORD, nullable=False, server_default=""),
+    sa.Column("text_erased", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.UniqueConstraint("tenant", "source", "message_id", name="agent_inbox_once"),
     sa.UniqueConstraint("thread_key", "position", name="agent_inbox_order"),
 )
 sa.Index("agent_inbox_waiting", INBOX.c.state, INBOX.c.thread_key)
+_readable = sa.and_(INBOX.c.state == "handled", sa.not_(INBOX.c.text_erased))
+sa.Index("agent_inbox_texts", INBOX.c.handled_us, sqlite_where=_readable, postgresql_where=_readable)
 _opened = INBOX.c.task_id != ""
 sa.Index("agent_inbox_tasks", INBOX.c.run_id, INBOX.c.position, sqlite_where=_opened, postgresql_where=_opened)
 
@@ -142,7 +147,7 @@ EVENTS = sa.Table(
     sa.Column("turn_id", _NAME, nullable=False),
     sa.Column("once", sa.String(256), nullable=False),
     sa.Column("kind", _WORD, nullable=False),
-    sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("payload", SealedText("agent_events.payload"), nullable=False),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.UniqueConstraint("run_id", "turn_id", "once", name="agent_events_once"),
 )
@@ -162,11 +167,12 @@ TOOL_CALLS = sa.Table(
     sa.Column("args_hash", _HASH, nullable=False),
     sa.Column("status", _WORD, nullable=False),
     sa.Column("error_code", _WORD, nullable=False),
-    sa.Column("output", sa.LargeBinary, nullable=True),
+    sa.Column("output", SealedBytes("agent_tool_calls.output"), nullable=True),
     sa.Column("size_chars", sa.BigInteger, nullable=False),
     sa.Column("pointer", _NAME, nullable=False),
     sa.Column("resolution", _WORD, nullable=False, server_default=""),
     sa.Column("content_hash", _HASH, nullable=False, server_default=""),
+    sa.Column("output_hash", _HASH, nullable=False, server_default=""),
     sa.Column("fence", sa.BigInteger, nullable=False),
     sa.Column("tenant", _NAME, nullable=False, server_default=""),
     sa.Column("user_id", _NAME, nullable=False, server_default=""),
@@ -206,7 +212,7 @@ MODEL_CALLS = sa.Table(
     sa.Column("run_id", _NAME, primary_key=True),
     sa.Column("key", _NAME, primary_key=True),
     sa.Column("request_hash", _HASH, nullable=False),
-    sa.Column("reply", sa.LargeBinary, nullable=True),
+    sa.Column("reply", SealedBytes("agent_model_calls.reply"), nullable=True),
     sa.Column("model", sa.String(256), nullable=False),
     sa.Column("prompt_tokens", sa.BigInteger, nullable=False),
     sa.Column("completion_tokens", sa.BigInteger, nullable=False),
@@ -226,7 +232,7 @@ OUTBOX = sa.Table(
     sa.Column("run_id", _NAME, nullable=False),
     sa.Column("tenant", _NAME, nullable=False),
     sa.Column("user_id", _NAME, nullable=False),
-    sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("payload", SealedText("agent_outbox.payload"), nullable=False),
     sa.Column("traceparent", _WORD, nullable=False),
     sa.Column("state", _WORD, nullable=False),
     sa.Column("refusal", _WORD, nullable=False),
@@ -245,7 +251,7 @@ SCHEDULES = sa.Table(
     sa.Column("thread_key", _KEY, nullable=False),
     sa.Column("thread_id", _NAME, nullable=False),
     sa.Column("language", sa.String(2), nullable=False),
-    sa.Column("text", sa.LargeBinary, nullable=False),
+    sa.Column("text", SealedBytes("agent_schedules.text"), nullable=False),
     sa.Column("repeat", sa.String(256), nullable=False),
     sa.Column("time_zone", _WORD, nullable=False),
     sa.Column("start_us", sa.BigInteger, nullable=False),

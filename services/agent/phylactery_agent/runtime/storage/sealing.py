@@ -27,8 +27,10 @@ class Sealer:
     """Encryption for the codes of waiting approval replies, and keyed hashes that reveal nothing of message bodies."""
 
     def __init__(self, secret: bytes) -> None:
-        """Take 32 secret bytes; two keys are derived from them (HKDF, RFC 5869)."""
+        """Take 32 secret bytes; three keys are derived from them (HKDF, RFC 5869)."""
         self._box = Box(_derive(secret, b"phylactery agent: sealed codes"))
+        self.columns = Box(_derive(secret, b"phylactery agent: sealed columns"))
+        """The key of the tables' sealed columns."""
         self._mac_key = _derive(secret, b"phylactery agent: body hashes")
 
     @classmethod

@@ -1352,7 +1352,9 @@ type Message struct {
 	// run_id is the run it belongs to.
 	RunId string `protobuf:"bytes,5,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// sequence is its position in the transcript, from 1.
-	Sequence      int64 `protobuf:"varint,6,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Sequence int64 `protobuf:"varint,6,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// text_erased is true in the reply of SendMessage once its text is not kept there any more: text is empty then.
+	TextErased    bool `protobuf:"varint,7,opt,name=text_erased,json=textErased,proto3" json:"text_erased,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1427,6 +1429,13 @@ func (x *Message) GetSequence() int64 {
 		return x.Sequence
 	}
 	return 0
+}
+
+func (x *Message) GetTextErased() bool {
+	if x != nil {
+		return x.TextErased
+	}
+	return false
 }
 
 // ListMessagesRequest requests a page of the transcript.
@@ -1778,7 +1787,7 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"2\n" +
 	"\x13DeleteThreadRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\"\x16\n" +
-	"\x14DeleteThreadResponse\"\xb1\x01\n" +
+	"\x14DeleteThreadResponse\"\xd2\x01\n" +
 	"\aMessage\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x12\n" +
@@ -1786,7 +1795,9 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\vcreate_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x15\n" +
 	"\x06run_id\x18\x05 \x01(\tR\x05runId\x12\x1a\n" +
-	"\bsequence\x18\x06 \x01(\x03R\bsequence\"n\n" +
+	"\bsequence\x18\x06 \x01(\x03R\bsequence\x12\x1f\n" +
+	"\vtext_erased\x18\a \x01(\bR\n" +
+	"textErased\"n\n" +
 	"\x13ListMessagesRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x1d\n" +

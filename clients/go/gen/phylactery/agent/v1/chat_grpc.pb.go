@@ -40,8 +40,9 @@ const (
 // threads, and neither can detect that the other's exists.
 type ChatServiceClient interface {
 	// SendMessage sends a message to a thread and waits for the reply of that turn. Repeating a request_id with the same
-	// body returns the same run; with a different body it fails with ALREADY_EXISTS. The turn continues if the caller
-	// disconnects.
+	// body returns the same run; with a different body it fails with ALREADY_EXISTS. AGENT_REPEAT_DAYS after the run
+	// ended (one day, if nothing was to be stored) its texts are emptied: the same run is returned, with reply.text_erased
+	// set. The turn continues if the caller disconnects.
 	SendMessage(ctx context.Context, in *SendMessageRequest, opts ...grpc.CallOption) (*SendMessageResponse, error)
 	// StreamMessage sends a message to a thread and streams the events of the turn as they happen, ending with
 	// run_finished. Repeating a request_id streams the same events from the beginning.
@@ -202,8 +203,9 @@ type ChatService_FetchFileClient = grpc.ServerStreamingClient[FetchFileResponse]
 // threads, and neither can detect that the other's exists.
 type ChatServiceServer interface {
 	// SendMessage sends a message to a thread and waits for the reply of that turn. Repeating a request_id with the same
-	// body returns the same run; with a different body it fails with ALREADY_EXISTS. The turn continues if the caller
-	// disconnects.
+	// body returns the same run; with a different body it fails with ALREADY_EXISTS. AGENT_REPEAT_DAYS after the run
+	// ended (one day, if nothing was to be stored) its texts are emptied: the same run is returned, with reply.text_erased
+	// set. The turn continues if the caller disconnects.
 	SendMessage(context.Context, *SendMessageRequest) (*SendMessageResponse, error)
 	// StreamMessage sends a message to a thread and streams the events of the turn as they happen, ending with
 	// run_finished. Repeating a request_id streams the same events from the beginning.

@@ -715,7 +715,8 @@ type PlanStep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// step_id is the step's key in the plan.
 	StepId string `protobuf:"bytes,1,opt,name=step_id,json=stepId,proto3" json:"step_id,omitempty"`
-	// description is the purpose of the step.
+	// description is the purpose of the step: the user's words, or the tool's name if they are not to be stored or were
+	// said in a form with sensitive fields. Empty once texts are not kept any more, AGENT_REPEAT_DAYS after the run ended.
 	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
 	// status is pending, running, done, failed or blocked.
 	Status string `protobuf:"bytes,3,opt,name=status,proto3" json:"status,omitempty"`
@@ -1326,7 +1327,10 @@ type AssistantMessage struct {
 	// message_id is its id in the transcript.
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// text is the content.
-	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// text_erased is true once the text is not kept here any more, AGENT_REPEAT_DAYS after its run ended: text is empty
+	// then. ListMessages has it, unless it was not to be stored.
+	TextErased    bool `protobuf:"varint,3,opt,name=text_erased,json=textErased,proto3" json:"text_erased,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1373,6 +1377,13 @@ func (x *AssistantMessage) GetText() string {
 		return x.Text
 	}
 	return ""
+}
+
+func (x *AssistantMessage) GetTextErased() bool {
+	if x != nil {
+		return x.TextErased
+	}
+	return false
 }
 
 // Handoff is a change of who answers in the thread, or the reason why a message got no reply of the agent.
@@ -1766,11 +1777,13 @@ const file_phylactery_agent_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"E\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"f\n" +
 	"\x10AssistantMessage\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"g\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1f\n" +
+	"\vtext_erased\x18\x03 \x01(\bR\n" +
+	"textErased\"g\n" +
 	"\aHandoff\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12#\n" +
 	"\rescalation_id\x18\x02 \x01(\tR\fescalationId\x12!\n" +
