@@ -14,6 +14,7 @@ from grpc import aio
 from phylactery.agent.v1 import chat_pb2, form_pb2, form_pb2_grpc
 from phylactery_agent.graph.form import closing
 from phylactery_agent.runtime.forms.catalog import FormCatalog
+from phylactery_agent.runtime.storage.schema import EVENTS
 from phylactery_agent.settings import AgentSettings
 from phylactery_agent.tools import executor
 from phylactery_agent.tools.executor import Executor, Reconciled
@@ -22,7 +23,7 @@ from phylactery_forms.definitions.reading import sample_folder
 from pydantic import ValidationError
 from sqlalchemy.engine import Connection
 
-from tests.support.agent.system import DONE, FAILED, SUSPENDED, Person, System, open_system, refused
+from tests.support.agent.system import DONE, FAILED, SUSPENDED, Person, System, approval_of, open_system, refused
 
 
 @pytest.fixture
@@ -428,6 +429,41 @@ async def test_a_sensitive_answer_is_in_no_file_log_or_transcript(
     await yes(ana, "sí", review)
     assert await ana.submitted() == [{"email": "ana@example.org"}]
     assert secret.encode() not in own.everything_stored()
+
+
+@pytest.mark.parametrize(
+    ("digression", "files"),
+    [
+        ('write "{}" to dig.txt', ["dig.txt"]),
+        ("write {} to dig.txt and then read dig.txt", ["dig.txt"]),
+        ("remind me tomorrow at 10:00 to {}", []),
+        ("what does {} mean?", []),
+    ],
+)
+async def test_what_is_done_beside_a_sensitive_form_is_kept_readable_nowhere(
+    own: System, capsys: pytest.CaptureFixture[str], digression: str, files: list[str]
+) -> None:
+    ana, words = own.person(), "zephyr orchard six"
+    await ana.say("i want a refund")
+    asked = await ana.say(digression.format(words))
+    while asked.run.status == SUSPENDED:
+        approval_id, code = approval_of(asked)
+        assert kept_in(own, words) == []
+        asked = await ana.say(f"APPROVE {approval_id} {code}")
+    assert [own.written(name)[0].read_text() for name in files] == [words] * len(files)
+    await own.agent.delivery.flush_all()
+    assert kept_in(own, words) == []
+    events = own.agent.database.read_sync(lambda c: c.execute(sa.select(EVENTS.c.kind, EVENTS.c.payload)).all())
+    assert [one.payload for one in events if one.kind in {"step", "tool_proposed"} and words in one.payload] == []
+    assert not [step for step in (await ana.run(asked.run.id)).plan_steps if words in step.description]
+    captured = capsys.readouterr()
+    assert words not in captured.out + captured.err
+
+
+def kept_in(system: System, words: str) -> list[str]:
+    """Return the files of the services in which words lie, but for people's own files."""
+    found = (path for path in system.folder.rglob("*") if path.is_file() and "sandbox" not in path.parts)
+    return [str(path.relative_to(system.folder)) for path in found if words.encode() in path.read_bytes()]
 
 
 async def test_two_threads_and_two_people_have_sessions_of_their_own(own: System) -> None:

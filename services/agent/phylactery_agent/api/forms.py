@@ -378,7 +378,7 @@ def _values(form: Form, conversation: ConversationState) -> list[form_pb2.FormVa
 
 def simulated_message(form: Form, turn: SimulatedTurn) -> form_pb2.SimulatedTurn:
     """Return a simulated turn in wire form."""
-    hidden = turn.message and any(one.sensitive for one in form.fields)
+    hidden = turn.message and form.is_sensitive
     return form_pb2.SimulatedTurn(
         message=_HIDDEN if hidden else turn.message,
         reply=turn.reply,

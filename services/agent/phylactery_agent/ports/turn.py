@@ -174,6 +174,8 @@ class Turn:
     """Stable codes for why the message has its pathway."""
     others: str = ""
     """What others wrote that came with the text; it is data."""
+    hidden: bool = False
+    """Whether it is said in a form with sensitive fields, so that none of its words are kept readable."""
     form: OpenForm | None = None
     """The form it is said in; None where none is open and the words begin none."""
 

@@ -115,6 +115,11 @@ class Form:
         return {"form": self.id, "version": self.hash, "values": given}
 
     @property
+    def is_sensitive(self) -> bool:
+        """Return True if a field is: then what is said in the form may hold its value, and is not kept readable."""
+        return any(one.sensitive for one in self.fields)
+
+    @property
     def read_as_stored(self) -> str:
         """Return the tool that the file names and that is read as ``SUBMIT_FORM``; empty if there is none."""
         submit = self.submit

@@ -5,6 +5,7 @@ It never contains a LangChain object, a permit or a code.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from phylactery_agent.graph.core.guards import CallRecord
@@ -175,6 +176,8 @@ class Incoming(TypedDict):
     """Stable codes for why the message has its pathway."""
     others: NotRequired[str]
     """What others wrote that came with the text: forwarded, quoted, shared."""
+    hidden: NotRequired[bool]
+    """Whether none of its words are kept readable, because it was said in a form with sensitive fields."""
 
 
 class Reply(TypedDict):
@@ -360,6 +363,11 @@ def meant_in(incoming: Incoming) -> str:
     return incoming.get("meant") or incoming["text"]
 
 
+def names_tools_only(state: Mapping[str, Any]) -> bool:
+    """Return True if a step is described by its tool's name: the words it serves are not to be stored, or readable."""
+    return bool(state["do_not_store"] or state["incoming"].get("hidden", False))
+
+
 def asked_of_rules(incoming: Incoming) -> str:
     """Return what the rules plan: the effective request, or the one that words no pattern reads most likely mean."""
     likely = incoming.get("likely")
@@ -388,6 +396,8 @@ def _incoming(turn: Turn) -> Incoming:
         incoming["attachments"] = list(turn.attachments)
     if turn.others:
         incoming["others"] = turn.others
+    if turn.hidden:
+        incoming["hidden"] = True
     if turn.reasons:
         incoming["reasons"] = list(turn.reasons)
     return incoming

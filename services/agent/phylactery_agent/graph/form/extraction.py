@@ -33,7 +33,7 @@ class ModelExtractor:
 
     async def extract(self, form: Form, field: Field, text: str, context: Context) -> str | None:
         """Return what the model read, which is validated as any answer. Nothing of a form with secrets is sent."""
-        if field.sensitive or any(one.sensitive for one in form.fields):
+        if form.is_sensitive:
             return None
         language = context.language
         options = ", ".join(one.label(language) for one in choices_of(field))

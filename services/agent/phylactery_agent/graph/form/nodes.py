@@ -146,5 +146,5 @@ def _sensitive(state: GraphState, form: Form) -> bool:
     """Return True if the message may hold a sensitive value, which no model reads."""
     one = form.by_id.get(state["conversation"]["confirming"] or state["conversation"]["asked"] or "")
     if one is None:
-        return any(field.sensitive for field in form.fields)
+        return form.is_sensitive
     return one.sensitive

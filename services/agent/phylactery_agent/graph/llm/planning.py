@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from phylactery_agent.graph.core.events import fingerprint, reply_id, step_told
 from phylactery_agent.graph.core.output_inspection import Deltas, look, quoting
-from phylactery_agent.graph.core.state import MAX_TRIES, AgentState, PlannedStep, StepState
+from phylactery_agent.graph.core.state import MAX_TRIES, AgentState, PlannedStep, StepState, names_tools_only
 from phylactery_agent.graph.llm import prompts
 from phylactery_agent.graph.llm.asking import MODEL_AWAY, MODEL_PLAN_INVALID, allowed_specs, went_away
 from phylactery_agent.graph.llm.claims import Claims
@@ -157,7 +157,7 @@ async def _steps(
 ) -> tuple[list[PlannedStep], dict[str, StepState], int]:
     """Return the plan, the steps and the last number used; goals are inspected because events publish them."""
     number = state["budgets"]["step_numbers"]
-    goals = [step.tool or "?" for step in drafted] if state["do_not_store"] else await _goals(context, drafted)
+    goals = [step.tool or "?" for step in drafted] if names_tools_only(state) else await _goals(context, drafted)
     plan: list[PlannedStep] = []
     steps: dict[str, StepState] = {}
     for step, goal in zip(drafted, goals, strict=True):

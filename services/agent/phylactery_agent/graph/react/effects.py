@@ -12,7 +12,7 @@ from langgraph.types import Command
 
 from phylactery_agent.graph.core.events import step_told, tool_said, with_step
 from phylactery_agent.graph.core.guards import LOOPS, budget_spent
-from phylactery_agent.graph.core.state import ChatMessage, PlannedStep, StepState, ToolResult
+from phylactery_agent.graph.core.state import ChatMessage, PlannedStep, StepState, ToolResult, names_tools_only
 from phylactery_agent.graph.llm.prompts import quoted, tag_of
 from phylactery_agent.graph.react.state import (
     Artifact,
@@ -127,7 +127,7 @@ def next_step(
     step_id = f"s{number}"
     step = StepState(
         id=step_id,
-        description=tool if state["do_not_store"] else shortened(text),
+        description=tool if names_tools_only(state) else shortened(text),
         status="pending",
         tries=0,
         max_tries=1,  # the model or the person decides about another try

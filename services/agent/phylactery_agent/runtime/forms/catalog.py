@@ -118,7 +118,7 @@ class FormIntake:
 
     def __init__(self, catalog: FormCatalog, sessions: FormSessions, tools: ToolRegistry) -> None:
         self._catalog, self._sessions, self._tools = catalog, sessions, tools
-        self._sensitive = frozenset(form.id for form in catalog.all() if any(one.sensitive for one in form.fields))
+        self._sensitive = frozenset(form.id for form in catalog.all() if form.is_sensitive)
 
     def begun_by(self, text: str) -> str:
         """Return the form that a text begins, or an empty string. What is pasted or reported in it begins none."""

@@ -20,6 +20,7 @@ from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_pro
 from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, OVER_SHARE, Shares
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, open_in, pass_on, shown
+from phylactery_agent.runtime.intake.redaction import HIDDEN
 from phylactery_agent.runtime.intake.waiting import WaitingRun, card_json, cut_short, waiting_beside
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
 from phylactery_agent.runtime.storage.events import SILENT, append_event
@@ -314,7 +315,7 @@ def _language_of(connection: Connection, run_id: str) -> Language:
 
 
 def _transcript(turn: StoredTurn | None, ending: Ending, now: int, language: Language) -> Sequence[Mapping[str, Any]]:
-    reply = ending.reply_text
+    reply = HIDDEN if ending.hides_reply and ending.reply_text else ending.reply_text
     if len(reply) > _MAX_TRANSCRIPT:
         reply = reply[: _MAX_TRANSCRIPT - 1] + "…"  # the events contain all of it
     said = None if turn is None else said_in(turn)

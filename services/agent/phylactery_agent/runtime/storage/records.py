@@ -302,6 +302,8 @@ class Ending:
     """The plan after the turn; None keeps the stored one."""
     do_not_store: bool = False
     """Send memory nothing of the turn, and drop what the person said in it."""
+    hides_reply: bool = False
+    """Send memory nothing of the reply: it may quote words that are not to be kept readable."""
     form: Any = None
     """How the turn leaves the form it was said in: forms.sessions.SessionChange, or None."""
     worth_remembering: bool = False

@@ -314,8 +314,12 @@ class TurnServer:
         ending = _ending(claim, state)
         if served is None or self.forms is None:
             return ending
-        change = self.forms.left(served, claim, cast("Mapping[str, Any]", state))
-        return replace(ending, form=change, worth_remembering=False)
+        told = cast("Mapping[str, Any]", state)
+        change = self.forms.left(served, claim, told)
+        # what was done beside the form is told in its words; its own questions show no sensitive value
+        beside = bool(state["steps"]) and not told["metadata"].get("submission")
+        hides = beside and served.form.definition.is_sensitive
+        return replace(ending, form=change, worth_remembering=False, hides_reply=hides)
 
     async def _without_graph(self, claim: Claim, heard: Classification) -> Ending | None:
         """Return the ending of a message that no graph is run for, None for any other.
@@ -458,9 +462,7 @@ class TurnServer:
                 if change.takes_back and not snapshot.values.get("awaiting_approval"):
                     await gate.open_task()
                 hydration = await self.hydrating.of(claim, heard)
-                turn = replace(
-                    self._turn(claim, heard, hydration, change, likely), form=None if served is None else served.form
-                )
+                turn = self._turn(claim, heard, hydration, change, likely, served=served)
                 given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
             trail = RunTrail(
                 self.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed
@@ -500,6 +502,8 @@ class TurnServer:
         hydration: Hydration | None,
         change: ThreadChange,
         likely: LikelyMeaning | None,
+        *,
+        served: ServedForm | None,
     ) -> Turn:
         lease, attached = claim.lease, pointers(claim.turn.attachments)
         return Turn(
@@ -526,6 +530,8 @@ class TurnServer:
             stays=change.stays,
             said_before=change.said_before,
             likely=likely,
+            form=None if served is None else served.form,
+            hidden=served is not None and served.form.definition.is_sensitive,
         )
 
     def _context(

@@ -24,6 +24,7 @@ from phylactery_agent.graph.core.state import (
     PlannedStep,
     StepState,
     asked_of_rules,
+    names_tools_only,
 )
 from phylactery_agent.graph.llm.asking import model_of
 from phylactery_agent.graph.llm.planning import plan_by_model, plan_reads, replan_by_model
@@ -157,7 +158,7 @@ def _step(state: AgentState, step_id: str, call: PlannedCall, clause: int) -> tu
     planned = PlannedStep(id=step_id, tool=call.tool, args=call.args, clause=clause)
     step = StepState(
         id=step_id,
-        description=call.tool if state["do_not_store"] else shortened(call.text),
+        description=call.tool if names_tools_only(state) else shortened(call.text),
         status="pending",
         tries=0,
         max_tries=MAX_TRIES,
