@@ -303,7 +303,7 @@ async def test_a_message_nobody_wants_kept_is_answered_and_leaves_no_words_of_it
     model.script(proposes(("echo", {"text": "el alijo"})), says(answer))
     state = await chat.say("di el alijo")
     assert ended(state) == ("done", "ANSWERED")
-    assert "No guardo nada de este mensaje" in said(state)
+    assert "No guardo este mensaje en la memoria" in said(state)
     assert "alijo" not in json.dumps(chat.events.told, ensure_ascii=False)
     assert (chat.events.of("message_delta"), model.kept) == ([], {})
     assert "DO_NOT_STORE" in reasons(chat)

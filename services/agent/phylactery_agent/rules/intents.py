@@ -56,14 +56,49 @@ _THANKS: Final = expression(
     r"(?:\s+\pL+){0,3})[\s.!?…]*$"
 )
 """Thanks with free words after it: thanks for the file."""
-_NOT_STORED: Final = (
-    r"no\s+(?:guardes|almacenes|registres|recuerdes)\s+(?:nada\s+de\s+)?(?:esto|este\s+mensaje|lo\s+que\s+te\s+digo)"
-    r"|(?:do\s+not|don['’]?t)\s+(?:store|keep|save|remember)\s+(?:any(?:thing)?\s+of\s+)?(?:this(?:\s+message)?)"
+_STORES_ES: Final = (
+    r"(?:guard|almacen|registr|conserv|anot|memoric)(?:es|e|éis|eis|en)|recuerd(?:es|e|en)|recordéis|apunt(?:es|e|éis|en)"
+    r"|archiv(?:es|e|éis|en)"
 )
-_DO_NOT_STORE = expression(r"(?i)(?:^|[\s.,;:(¡])(?:" + _NOT_STORED + r")(?:$|[\s.,;:!)])")
+_STORES_EN: Final = r"(?:store|keep|save|remember|record|log|retain|archive|memori[sz]e)"
+_STORED_EN: Final = r"(?:stored|kept|saved|remembered|recorded|logged|retained|archived|memori[sz]ed)"
+_STORING_EN: Final = r"(?:storing|keeping|saving|remembering|recording|logging|retaining|archiving)"
+_THIS_ES: Final = (
+    r"(?:nada\s+de\s+)?(?:esto|est[eao]s?\s+(?:mensajes?|archivos?|ficheros?|documentos?|adjuntos?|textos?|fotos?"
+    r"|im[aá]gen(?:es)?|audios?|datos?|conversaci[oó]n)|(?:mi|el|mis)\s+mensajes?|lo\s+que\s+(?:te\s+)?(?:digo|cuento|escribo"
+    r"|mando|env[ií]o|he\s+(?:dicho|contado|escrito|mandado|enviado)|estoy\s+(?:diciendo|contando|escribiendo)))"
+)
+_THIS_EN: Final = (
+    r"(?:any(?:thing)?\s+(?:of|from|in|about)\s+|a\s+(?:copy|record|log)\s+of\s+)?"
+    r"(?:(?:this|these)(?:\s+(?:messages?|files?|documents?|attachments?|texts?|photos?|pictures?|chat|conversation|data|info"
+    r"|information))?|my\s+messages?|what\s+i(?:['’]?(?:m|ve|\s+am|\s+have))?\s+(?:say|said|write|wrote|written|tell(?:ing)?\s+you"
+    r"|told\s+you|send|sent|saying|writing|sending)(?:\s+you)?)"
+)
+_NOT_STORED: Final = (
+    rf"no\s+(?:quiero\s+que\s+|hace\s+falta\s+que\s+)?(?:me\s+)?(?:{_STORES_ES})\s+{_THIS_ES}"
+    rf"|que\s+(?:esto\s+)?no\s+(?:se\s+(?:quede\s+)?(?:guarde|almacene|registre|conserve|archive)|quede\s+(?:guardado"
+    r"|registrad[oa]|registro|constancia|rastro|nada))(?:\s+(?:de\s+)?(?:esto|nada|este\s+mensaje))?"
+    r"|no\s+(?:dejes|deje|guardes)\s+(?:registro|constancia|rastro|copia)(?:\s+de\s+(?:esto|nada|este\s+mensaje))?"
+    r"|sin\s+(?:guardar|almacenar|registrar|conservar)\s+(?:nada\s+de\s+)?(?:esto|este\s+mensaje)"
+    rf"|(?:i\s+)?(?:do\s+not|don['’]?t|never)\s+(?:(?:ever\s+)?{_STORES_EN}|want\s+you\s+to\s+{_STORES_EN})\s+{_THIS_EN}"
+    rf"|(?:i\s+)?(?:do\s+not|don['’]?t)\s+want\s+(?:this|it|any\s+of\s+(?:this|it))(?:\s+\pL+)?\s+(?:to\s+be\s+)?{_STORED_EN}"
+    rf"|(?:this|it|nothing\s+of\s+this)\s+(?:must|should|may|is|can)\s*(?:not|n['’]t)?\s+(?:to\s+)?(?:not\s+)?be\s+{_STORED_EN}"
+    rf"|without\s+{_STORING_EN}\s+(?:this|it|anything|any\s+of\s+(?:this|it))"
+    r"|keep\s+(?:this|it)\s+out\s+of\s+(?:your\s+)?(?:memory|records|logs)|(?:this\s+is\s+)?off\s+the\s+record"
+)
+"""The wish that nothing of a message be kept. Words that it is made of can only make the agent keep less."""
+_NOT_STORED_ALONE: Final = (
+    rf"no\s+(?:(?:lo|la|los|las)\s+(?:{_STORES_ES})|(?:{_STORES_ES})\s+nada)|sin\s+(?:guardar|almacenar|registrar)(?:l[oa]s?|\s+nada)"
+    rf"|(?:do\s+not|don['’]?t|never)\s+{_STORES_EN}\s+(?:it|them|that|anything)"
+)
+"""The same in words that, with more behind them, may be about something else: don't keep it in the fridge."""
+_END: Final = r"(?:[\s,]+(?:por\s+favor|please))?\s*(?:$|[.,;:!)])"
+_BEGIN: Final = r"(?:^|[\s.,;:(¡])"
+_DO_NOT_STORE = expression(rf"(?i){_BEGIN}(?:(?:{_NOT_STORED})(?:$|[\s.,;:!)])|(?:{_NOT_STORED_ALONE}){_END})")
 _STORE_PHRASE = expression(
-    r"(?i)^[\s¡(]*(?:" + _NOT_STORED + r")[\s.,;:!)]*"
-    r"|[\s.,;:(¡]*(?:(?:y|pero|and|but)\s+)?(?:" + _NOT_STORED + r")[\s.!)]*$"
+    rf"(?i)^[\s¡(]*(?:(?:por\s+favor|please)[\s,]*)?(?:{_NOT_STORED}|{_NOT_STORED_ALONE})(?:[\s,]+(?:por\s+favor|please))?[\s.,;:!)]+"
+    rf"|^[\s¡(]*(?:{_NOT_STORED}|{_NOT_STORED_ALONE})$"
+    rf"|[\s.,;:(¡]*(?:(?:y|pero|and|but|por\s+favor|please)[\s,]+)*(?:{_NOT_STORED}|{_NOT_STORED_ALONE}){_END}[\s.!)]*$"
 )
 _CONTINUE = expression(
     r"(?i)^[\s¡]*(?:contin[uú]a|continuar|sigue|seguir|adelante|s[ií]|continue|go\s+on|go\s+ahead|yes|proceed)[\s.!]*$"
@@ -135,7 +170,7 @@ def is_fixed_talk(text: str) -> bool:
 
 
 def asks_not_to_store(text: str) -> bool:
-    """Return True if a person asks that their message not be stored: "no guardes esto", "do not store this"."""
+    """Return True if a person asks that their message not be stored: "no guardes esto", "keep this off the record"."""
     return next((True for _ in _DO_NOT_STORE.finditer(text)), False)
 
 

@@ -115,6 +115,23 @@ async def test_a_text_nobody_can_look_at_whole_is_refused_and_a_riskgate_that_re
         ("read notes.txt and do not store this.", "read notes.txt"),
         ("Don't keep this message. read notes.txt", "read notes.txt"),
         ("no guardes esto", ""),
+        ("no guarde esto, por favor: lee notas.txt", "lee notas.txt"),
+        ("lee notas.txt y no lo guardes", "lee notas.txt"),
+        ("lee notas.txt, no guardes nada", "lee notas.txt"),
+        ("lee notas.txt sin guardar nada", "lee notas.txt"),
+        ("No guardes este archivo. lee el adjunto", "lee el adjunto"),
+        ("lee el adjunto, que no quede registro de esto", "lee el adjunto"),
+        ("lee notas.txt, no dejes constancia", "lee notas.txt"),
+        ("no quiero que guardes lo que te cuento. lee notas.txt", "lee notas.txt"),
+        ("lee notas.txt. No memorices esto", "lee notas.txt"),
+        ("read notes.txt, please don't keep it", "read notes.txt"),
+        ("read notes.txt without storing it", "read notes.txt"),
+        ("Off the record: read notes.txt", "read notes.txt"),
+        ("Do not keep a copy of this file. read notes.txt", "read notes.txt"),
+        ("read notes.txt and don’t log this", "read notes.txt"),
+        ("I don't want you to remember this. read notes.txt", "read notes.txt"),
+        ("Never save these documents: read notes.txt", "read notes.txt"),
+        ("keep this out of your memory, read notes.txt", "read notes.txt"),
     ],
 )
 def test_a_person_says_that_nothing_is_to_be_kept_in_both_languages(text: str, rest: str) -> None:
@@ -122,7 +139,22 @@ def test_a_person_says_that_nothing_is_to_be_kept_in_both_languages(text: str, r
     assert without_store_phrase(text) == rest
 
 
-@pytest.mark.parametrize("text", ["guarda esto", "no guardes la puerta", "do not storethis", "store this", "hola"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "guarda esto",
+        "no guardes la puerta",
+        "do not storethis",
+        "store this",
+        "hola",
+        "no guardes nada en la carpeta de ana",
+        "don't keep it in the fridge",
+        "don't forget this",
+        "no lo guardes en notas.txt",
+        "keep this in notes.txt",
+        "no recuerdo esto",
+    ],
+)
 def test_what_only_looks_like_that_wish_is_none(text: str) -> None:
     assert not asks_not_to_store(text)
     assert without_store_phrase(text) == text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval
 from tests.support.agent.threads import watched
 
 DAY = 86_400
+SERVICES = ("agent", "riskgate", "memory")
 SEALED = [
     column
     for table in METADATA.sorted_tables
@@ -221,6 +223,31 @@ async def test_a_repeat_after_its_texts_were_emptied_is_the_same_run_and_says_so
         assert ("assistant", first.reply.text) in await ana.transcript(), "memory has the transcript"
 
 
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [("please don't keep it", "erased a day after"), ("no quiero que guardes esto", "se borra un día después")],
+)
+async def test_of_a_file_and_an_attachment_that_are_not_to_be_stored_nothing_is_kept_in_clear_or_past_a_day(
+    system: System, ana: Person, wish: str, told: str
+) -> None:
+    (system.sandbox / "creds.txt").write_text(f"the portal takes {OUTPUT}")
+    language = "es" if "no " in wish[:3] else "en"
+    read = await ana.say(f"read creds.txt, {wish}", language=language)
+    note = document(ATTACHED.encode(), "text/plain", "note.txt")
+    attached = await ana.say(f"what does it say? {wish}", attachments=[note], language=language)
+    assert (OUTPUT in read.reply.text, ATTACHED in attached.reply.text) == (True, True)
+    assert (told in read.reply.text, told in attached.reply.text) == (True, True)
+    waits = await ana.say(f'write "{ARGUMENT}" to held.txt, {wish}', language=language)
+    assert waits.run.status == SUSPENDED
+    await system.agent.delivery.flush_all()
+    assert [found_in(system, word, of=SERVICES) for word in (OUTPUT, ATTACHED, ARGUMENT)] == [[]] * 3
+    assert await ana.transcript() == []
+    system.clock.advance(DAY + 1)
+    assert await system.agent.retention.empty_texts() == 2, "what waits for an answer still needs its words"
+    texts = rows(system, "SELECT text, reply_text, others FROM agent_inbox WHERE text_erased ORDER BY position")
+    assert texts == [(b"", b"", None)] * 2
+
+
 async def test_a_failed_run_whose_words_were_emptied_is_not_begun_once_more(stores: Stores) -> None:
     await stores.accepted(text=ARGUMENT)
     await stores.end(await stores.claimed(), "failed", reason="STEP_LIMIT")
@@ -265,14 +292,14 @@ def rows(system: System, query: str) -> list[tuple[Any, ...]]:
     return system.agent.database.read_sync(lambda c: [tuple(row) for row in c.execute(sa.text(query))])
 
 
-def found_in(system: System, canary: str) -> list[str]:
-    """Return the files of agent and RiskGate in which a text lies, but for the person's own files.
+def found_in(system: System, canary: str, of: Sequence[str] = ("agent", "riskgate")) -> list[str]:
+    """Return the files of services in which a text lies, but for the person's own files.
 
-    What was said is memory's transcript; an output that was put there is sealed.
+    Of what may be stored memory has the transcript.
     """
     return [
         str(path.relative_to(system.folder))
-        for name in ("agent", "riskgate")
+        for name in of
         for path in sorted((system.folder / name).rglob("*"))
         if path.is_file() and "sandbox" not in path.parts and canary.encode() in path.read_bytes()
     ]
