@@ -10,12 +10,15 @@ import pytest
 import sqlalchemy as sa
 from phylactery_agent.checkpoints.saver import Checkpoints
 from phylactery_agent.checkpoints.tables import BLOBS, CHECKPOINTS
+from phylactery_agent.llm_client.config import RunLimits
+from phylactery_agent.ports import ModelReply
 from phylactery_agent.runtime.privacy import retention as retention_module
 from phylactery_agent.runtime.privacy.retention import Retention
 from phylactery_agent.runtime.storage import clear_texts
 from phylactery_agent.runtime.storage.clear_texts import seal_clear_texts
 from phylactery_agent.runtime.storage.schema import METADATA
 from phylactery_agent.runtime.storage.sealing import Sealer
+from phylactery_agent.runtime.turn.model_calls import ModelCallStore, Usage
 from phylactery_chassis.db.sealed import SealedBytes, SealedText, in_clear
 from phylactery_chassis.errors import DataLoss, StartError
 from phylactery_chassis.util.crypto import sha256
@@ -27,6 +30,7 @@ from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval
 from tests.support.agent.threads import watched
 
 DAY = 86_400
+NO_LIMITS = RunLimits(9, 9_999, 0)
 SERVICES = ("agent", "riskgate", "memory")
 SEALED = [
     column
@@ -96,6 +100,22 @@ async def test_the_ledger_keeps_hash_and_size_of_an_output_and_no_output_after_i
     await stores.end(claim)
     (kept,) = stores.rows("agent_tool_calls", "output, size_chars, output_hash, state, status")
     assert tuple(kept) == (None, len(OUTPUT), sha256(OUTPUT.encode()), "finished", "success")
+
+
+async def test_a_models_reply_is_sealed_and_dropped_with_the_end_of_its_run(stores: Stores) -> None:
+    await stores.accepted()
+    claim = await stores.claimed()
+    calls, most = ModelCallStore(stores.database, stores.clock), Usage(1, 10, 10)
+    assert await calls.begin(claim.lease, "plan", "h", most=most, limits=NO_LIMITS) is None
+    await calls.settle(claim.lease, "plan", counted=most, took=most, reply=ModelReply(OUTPUT, (), "stop", "m"))
+    raw = sa.text("SELECT reply FROM agent_model_calls")
+    stored = stores.database.read_sync(lambda c: bytes(c.execute(raw).scalar_one()))
+    assert OUTPUT.encode() not in stored
+    again = await calls.begin(claim.lease, "plan", "h", most=most, limits=NO_LIMITS)
+    assert again is not None
+    assert again.text == OUTPUT, "a node that runs again is given the same reply"
+    await stores.end(claim)
+    assert stores.rows("agent_model_calls", "reply") == [(None,)]
 
 
 async def test_a_run_that_waits_keeps_its_outputs_however_old_it_is(stores: Stores) -> None:
@@ -259,7 +279,7 @@ async def test_a_failed_run_whose_words_were_emptied_is_not_begun_once_more(stor
     assert kept.body_hash
 
 
-async def test_many_turns_are_emptied_page_by_page_and_what_is_not_old_stays(
+async def test_many_turns_are_emptied_page_by_page_across_a_kill_and_what_is_not_old_stays(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention_module, "_TURNS_AT_ONCE", 2)
@@ -270,7 +290,17 @@ async def test_many_turns_are_emptied_page_by_page_and_what_is_not_old_stays(
     await stores.accepted("request-new")
     await stores.end(await stores.claimed())
     await stores.accepted("request-waits")
-    assert await retention(stores).empty_texts() == 5
+
+    def killed(_point: str) -> None:
+        raise SystemExit(137)
+
+    with monkeypatch.context() as during:
+        during.setattr(retention_module, "reach", killed)
+        with pytest.raises(SystemExit):
+            await retention(stores).empty_texts()
+    emptied = [bool(row.text_erased) for row in stores.rows("agent_inbox ORDER BY position", "text_erased")]
+    assert emptied == [True] * 2 + [False] * 5
+    assert await retention(stores).empty_texts() == 3, "the next start goes on"
     texts = [row.text for row in stores.rows("agent_inbox ORDER BY position", "text")]
     assert texts == [b""] * 5 + [b"hola"] * 2
 
