@@ -236,7 +236,7 @@ async def test_what_is_not_to_be_kept_is_kept_by_no_memory_and_no_memo_and_a_rea
     state = await chat.go_on()
     assert (state["finish_reason"], state["last_tool_result"]["size_chars"]) == ("ANSWERED", 20_000)
     assert said(state).startswith("Muchas equis.")
-    assert "No guardo nada" in said(state)
+    assert "No guardo este mensaje" in said(state)
     assert (chat.outputs.stored, model.kept, chat.events.of("message_delta")) == ({}, {}, [])
     assert [notice["reason"] for notice in chat.events.of("notice")] == ["DO_NOT_STORE"]
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 import yaml
 from phylactery.agent.v1 import run_pb2, run_pb2_grpc
+from phylactery_agent.runtime.storage.schema import EVENTS, OUTBOX, RUNS
 from phylactery_chassis.auth.identity import token_hash
 
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of, open_system
@@ -158,7 +160,7 @@ async def test_nothing_of_a_turn_that_is_not_to_be_kept_stays_with_memory_or_in_
     endpoint.script(calls(("read_file", {"path": "notas.txt"})), says("Hay algo privado."))
     answer = await ana.say("lee notas.txt y mi-palabra-privada, no guardes esto")
     assert answer.run.status == DONE
-    assert "No guardo nada" in answer.reply.text
+    assert "No guardo este mensaje" in answer.reply.text
     await thinking.agent.delivery.flush_all()
     assert await ana.transcript() == []
     assert b"el-secreto-de-la-casa" not in (thinking.folder / "memory").joinpath("memory.db").read_bytes()
@@ -166,12 +168,10 @@ async def test_nothing_of_a_turn_that_is_not_to_be_kept_stays_with_memory_or_in_
         assert database.execute("SELECT text, sealed_words FROM agent_inbox").fetchall() == [(b"", None)]
         [(output, size)] = database.execute("SELECT output, size_chars FROM agent_tool_calls").fetchall()
         assert (output, size) == (None, len("el-secreto-de-la-casa"))
-        told = " ".join(str(row) for row in database.execute("SELECT payload FROM agent_events").fetchall())
-        kept = " ".join(str(row) for row in database.execute("SELECT payload FROM agent_outbox").fetchall())
-        steps = database.execute("SELECT steps FROM agent_runs").fetchall()
-    for text in (told, kept, str(steps)):
-        assert "mi-palabra-privada" not in text
-        assert "el-secreto-de-la-casa" not in text
+    for column in (EVENTS.c.payload, OUTBOX.c.payload, RUNS.c.steps):  # unsealed
+        kept = thinking.agent.database.read_sync(lambda c, column=column: str(c.scalars(sa.select(column)).all()))
+        assert "mi-palabra-privada" not in kept
+        assert "el-secreto-de-la-casa" not in kept
     endpoint.script(says("Hola."))
     await ana.say("¿de qué hablábamos?")
     assert "mi-palabra-privada" not in str(endpoint.asked[-1].body)

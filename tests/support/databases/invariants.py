@@ -12,6 +12,7 @@ from phylactery_agent.runtime.runs.status import ACTIVE
 from phylactery_agent.runtime.storage.schema import EVENTS, INBOX, OUTBOX, RUNS, THREADS, TOOL_CALLS
 from sqlalchemy.engine import Connection
 
+_OF_TURN = (INBOX.c.turn_id, INBOX.c.position, INBOX.c.state, INBOX.c.run_reason, INBOX.c.lead_turn)
 _ENDED = ("done", "failed", "cancelled", "dead")
 
 
@@ -101,7 +102,7 @@ def _positions(connection: Connection) -> Iterator[str]:
     """Turn positions have no gaps either; each turn was answered once, and its end was reported once."""
     for thread in connection.execute(sa.select(THREADS)):
         turns = connection.execute(
-            sa.select(INBOX).where(INBOX.c.thread_key == thread.thread_key).order_by(INBOX.c.position)
+            sa.select(*_OF_TURN).where(INBOX.c.thread_key == thread.thread_key).order_by(INBOX.c.position)
         ).all()
         positions = [turn.position for turn in turns]
         if positions != list(range(1, thread.last_position + 1)):
