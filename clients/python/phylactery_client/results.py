@@ -24,6 +24,8 @@ class ChatMessage:
     create_time: datetime | None
     run_id: str
     sequence: int
+    text_erased: bool = False
+    """Whether its text is not kept any more, and therefore empty."""
 
 
 @dataclass(frozen=True, slots=True)
