@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, SettingsError
 
 from phylactery_chassis.errors import StartError
-from phylactery_chassis.util.crypto import ExposedKeyError, read_secret_file
+from phylactery_chassis.util.crypto import ExposedKeyError, make_folder_private, read_secret_file
 
 _MIB = 1024 * 1024
 
@@ -141,10 +141,11 @@ class ServiceSettings(BaseSettings):
         return sa.make_url(self.database_url).set(password=password).render_as_string(hide_password=False)
 
     def prepare(self) -> None:
-        """Create the data folder, readable by its owner only. Raise StartError if it cannot be written."""
+        """Create the data folder, or take the rights of others at it away. Raise StartError if it cannot be written."""
         why = ""
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder_private(self.data_dir)
         except OSError as error:
             why = error.strerror or type(error).__name__
         if why or not os.access(self.data_dir, os.R_OK | os.W_OK | os.X_OK):

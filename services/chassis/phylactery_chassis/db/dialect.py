@@ -6,6 +6,8 @@ Other code asks the dialect of its connection and never compares the name of a s
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
 from typing import Any, ClassVar
 
@@ -16,6 +18,7 @@ from phylactery_chassis.db.errors import as_sqlalchemy, is_busy
 from phylactery_chassis.errors import Unavailable
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS
+from phylactery_chassis.util.crypto import make_private
 
 LOG_PAGES = 4_000
 """How many pages the write-ahead log grows to (16 MB) before a checkpoint, which writes each changed page once."""
@@ -33,6 +36,21 @@ _SERVER_US = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * MICROSECON
 _log = get_logger("database")
 
 
+def make_database_private(place: str) -> None:
+    """Create SQLite's file, if it is missing, and let its owner alone read it and its log, if they are ours.
+
+    A file that exists is not opened here: closing it would end the locks that this process has on it (fcntl). What
+    cannot be done is left to SQLite, whose error says why.
+    """
+    if place.startswith((":memory:", "file:")) or not place:
+        return
+    with contextlib.suppress(OSError):
+        os.close(os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    for path in (place, f"{place}-wal", f"{place}-shm"):
+        with contextlib.suppress(OSError):
+            make_private(path)
+
+
 class Dialect:
     """SQLite, and what holds for every store unless its own dialect overrides it."""
 
@@ -47,8 +65,13 @@ class Dialect:
         """Configure an engine's connections for durable, explicit transactions, and refuse writes after a failed sync.
 
         SQLite gets WAL and synchronous=FULL; ``log_pages`` is how many pages of 4 KiB its log grows to before a
-        checkpoint. A transaction is a writer's if it has the execution option phylactery_write: BEGIN IMMEDIATE.
+        checkpoint. A transaction is a writer's if it has the execution option phylactery_write: BEGIN IMMEDIATE. Nobody
+        but the owner may read the file, nor its log, which gets the file's mode from SQLite.
         """
+
+        @sa.event.listens_for(engine, "do_connect")
+        def _protect(_dialect: Any, _record: Any, arguments: list[Any], _options: Any) -> None:
+            make_database_private(str(arguments[0]))
 
         @sa.event.listens_for(engine, "connect")
         def _connect(connection: Any, _record: Any) -> None:

@@ -94,11 +94,18 @@ def read_secret_file(path: Path) -> bytes:
         return file.read()
 
 
-def make_private(descriptor: int) -> None:
-    """Let nobody else read or write the file behind a descriptor, if it is a file of ours."""
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid():
-        os.fchmod(descriptor, stat.S_IMODE(found.st_mode) & ~OTHERS)
+def make_private(file: int | str) -> None:
+    """Let nobody else read or write a file, by its descriptor or path, if it is a file of ours."""
+    found = os.stat(file)  # noqa: PTH116 - of a descriptor, too
+    if stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and found.st_mode & OTHERS:
+        os.chmod(file, stat.S_IMODE(found.st_mode) & ~OTHERS)  # noqa: PTH101
+
+
+def make_folder_private(folder: Path) -> None:
+    """Let nobody else into a folder of ours; one in which everybody has files of their own stays as it is."""
+    found = folder.stat()
+    if found.st_uid == os.geteuid() and found.st_mode & OTHERS and not found.st_mode & stat.S_ISVTX:
+        folder.chmod(stat.S_IMODE(found.st_mode) & ~OTHERS)
 
 
 def _refuse_exposed(path: Path, found: os.stat_result, forbidden: int) -> None:
