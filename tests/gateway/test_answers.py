@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -19,9 +18,10 @@ from phylactery_gateway.channels.messages import (
     Status,
 )
 from phylactery_gateway.channels.port import Action, SendError
+from phylactery_gateway.tables import outbox
 
 from tests.gateway.test_other_peoples_words import telegram_element, text, whatsapp_element
-from tests.support.gateway.stores import DAY, Stores, card, open_stores
+from tests.support.gateway.stores import DAY, Stores, bodies_of, card, open_stores
 
 SEATS = Outgoing(
     "How many?\n\n1. North\n2. South", (Option("North", {"say": "North"}), Option("South", {"say": "South"}))
@@ -115,8 +115,8 @@ async def test_an_approval_whose_buttons_cannot_be_shown_says_how_it_is_answered
     await stores.send(SendError(Action.WITHOUT_OPTIONS, "131009"))
     stores.seconds = 50
     await stores.send()
-    [(body,)] = await stores.rows("SELECT body FROM outbox")
-    assert Outgoing.read(json.loads(body)).text == "May I?\n\nResponde «Sí» o «No»."
+    [body] = await bodies_of(stores.database, outbox)
+    assert Outgoing.read(body).text == "May I?\n\nResponde «Sí» o «No»."
     stores.seconds = 100
     await stores.say("1")
     turn = await stores.turn()
@@ -227,7 +227,7 @@ async def test_another_sign_and_a_thumb_at_high_risk_answer_nothing_and_one_line
     for _ in range(3):
         await stores.say(sign, kind=Kind.REACTION, refers_to=asked)
     assert await stores.turn() is None
-    bodies = [json.loads(body)["text"] for (body,) in await stores.rows("SELECT body FROM outbox ORDER BY position")]
+    bodies = [body["text"] for body in await bodies_of(stores.database, outbox)]
     assert bodies == [
         "May I?",
         "Ese signo ahí no responde a nada. Pulsa un botón del mensaje, o cítalo y escribe «sí» o «no».",

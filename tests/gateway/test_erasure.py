@@ -110,18 +110,6 @@ async def test_while_a_large_webhook_is_not_read_yet_nobody_is_erased_who_may_be
     assert (await erased(desk, "ES.100")).received == 1
 
 
-async def test_bodies_are_emptied_page_by_page(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("phylactery_gateway.store.erasure._PAGE", 2)
-    ana, ben = desk.phone(), desk.phone("ES.200", "34600000002")
-    for phone in (ana, ben, ana, ben, ana):
-        await phone.send(STICKER)
-    await desk.until_rows("SELECT * FROM outbox WHERE state = 'sent' AND delivery = 3", 5)
-    await erased(desk, "34600000001")
-    bodies = b"\n".join(row.body for row in await desk.rows("SELECT body FROM inbox"))
-    assert b"34600000001" not in bodies
-    assert bodies.count(b"ES.200") >= 2
-
-
 @pytest.mark.slow
 async def test_the_command_says_what_it_did_and_how_the_agent_knows_the_person(tmp_path: Path) -> None:
     async with open_gateway(tmp_path) as desk:

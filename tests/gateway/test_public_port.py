@@ -352,8 +352,9 @@ async def test_a_webhook_of_many_elements_is_durable_at_once_and_read_afterwards
         assert await desk.graph.post(payload) == await desk.graph.post(payload) == 200
         await desk.until_rows("SELECT * FROM messages", size)
         await desk.until_rows("SELECT * FROM backlog", 0)
-    rows = await desk.rows("SELECT text FROM messages ORDER BY position")
-    assert [bytes(one.text).decode() for one in rows] == [f"message {number}" for number in range(400)]
+    rows = await desk.rows("SELECT external_id FROM messages ORDER BY position")
+    sent = payload["entry"][0]["changes"][0]["value"]["messages"]
+    assert [one.external_id for one in rows] == [one["id"] for one in sent]
 
 
 async def test_a_large_webhook_with_one_element_or_none_that_can_be_read_is_kept_too(desk: Desk) -> None:
@@ -396,6 +397,6 @@ async def test_what_is_taken_back_before_it_was_read_is_never_served(desk: Desk)
     await phone.send({"type": "revoke", "revoke": {"original_message_id": "wamid.late"}})
     await phone.say("pay everything", wamid="wamid.late")
     await phone.say("hola")
-    rows = await desk.rows("SELECT text, state FROM messages WHERE state <> 'noted'")
-    assert [bytes(one.text).decode() for one in rows] == ["hola"]
+    rows = await desk.rows("SELECT external_id FROM messages WHERE state <> 'noted'")
+    assert len(rows) == 1
     assert await desk.rows("SELECT * FROM messages WHERE external_id = 'wamid.late'") == []

@@ -11,11 +11,12 @@ from phylactery_chassis.errors import StoreFull
 from phylactery_gateway.channels.messages import Delivery, Outgoing, Status
 from phylactery_gateway.channels.port import Action, SendError
 from phylactery_gateway.store import inbox as inbox_module
+from phylactery_gateway.tables import outbox
 from phylactery_gateway.telegram.bot_api import _error
 from phylactery_gateway.telegram.payloads import parse
 from phylactery_gateway.whatsapp.errors import error_of_code
 
-from tests.support.gateway.stores import DAY, Stores, card, open_stores
+from tests.support.gateway.stores import DAY, Stores, bodies_of, card, open_stores
 
 MESSAGE = Outgoing("a message")
 
@@ -73,7 +74,7 @@ async def test_a_template_of_a_process_that_died_is_not_sent_again(stores: Store
         (131048, "SELECT 1 FROM accounts WHERE pause_code = '131048'", "pending"),
         (131064, "SELECT 1 FROM accounts WHERE templates_from_us > 0", "failed"),
         (131047, "SELECT 1 FROM conversations WHERE last_inbound_us = 0", "pending"),
-        (131051, "SELECT 1 FROM outbox WHERE CAST(body AS TEXT) LIKE '%plain%'", "pending"),
+        (131051, "", "pending"),
         (10, "SELECT 1 FROM accounts WHERE pause_code = '10'", "pending"),
         (200, "SELECT 1 FROM accounts WHERE pause_code = '200'", "pending"),
     ],
@@ -86,7 +87,10 @@ async def test_an_error_means_the_same_whether_it_comes_at_once_or_later(
         await stores.status(failed(await stores.send(), code))
     else:
         await stores.send(error_of_code(code))
-    assert len(await stores.rows(query)) == 1
+    if query:
+        assert len(await stores.rows(query)) == 1
+    else:
+        assert (await bodies_of(stores.database, outbox))[0]["plain"]
     assert await stores.states() == [state]
 
 

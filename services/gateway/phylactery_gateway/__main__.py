@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from phylactery_chassis.auth.tokens import parse_expiry
 from phylactery_chassis.db.database import Database
+from phylactery_chassis.db.scrub import scrub_removed
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.rpc import server
 from phylactery_chassis.settings import load, read_secret
@@ -24,6 +25,7 @@ from phylactery_gateway import lifting
 from phylactery_gateway.app import serve
 from phylactery_gateway.settings import GatewaySettings
 from phylactery_gateway.store.erasure import erase
+from phylactery_gateway.store.former_texts import forget_sealed
 from phylactery_gateway.store.lifts import identity_of
 
 T = TypeVar("T")
@@ -35,6 +37,7 @@ _USAGE = """usage: python -m phylactery_gateway [COMMAND]
   lift CHANNEL ID [--until T]  let a person do what any user may; until 30d, 12h or 2027-01-31T12:00:00Z
   revoke CHANNEL ID            make that person a guest again, from their next call on
   lifted                       list who is lifted, until when, and by whom
+  forget-sealed                give up what is sealed with a key that is lost, while no gateway runs
   --version
 CHANNEL is whatsapp or telegram, ID the channel's own: a phone number, a business-scoped id, a chat id. lift, revoke and
 lifted take --token-file FILE, the token of an operator at the agent, where the agent has identities.
@@ -70,6 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with _one_sentence():
                 for one in _ask(token_file, lifting.lifted):
                     _say(one.line)
+        case ["forget-sealed"]:
+            with _one_sentence(), lifting.open_database() as database:
+                lost = forget_sealed(database)
+                asyncio.run(scrub_removed(database))
+                _say(f"{lost} messages that were not delivered yet are given up; the next start takes a new key")
         case ["--version"]:
             sys.stdout.write(f"{version_line('phylactery-gateway')}\n")
         case _:

@@ -38,8 +38,10 @@ from phylactery_gateway.rpc.calls import Calls, Limits
 from phylactery_gateway.rpc.services import Services
 from phylactery_gateway.settings import GatewaySettings
 from phylactery_gateway.store.backlog import Backlog
+from phylactery_gateway.store.former_texts import seal_former
 from phylactery_gateway.store.inbox import Inbox, InboxRules
 from phylactery_gateway.store.outbox import Outbox
+from phylactery_gateway.store.sealing import Sealer, note_key
 from phylactery_gateway.store.turns import Threads, Turns
 from phylactery_gateway.telegram.bot_api import BotApi
 from phylactery_gateway.telegram.channel import Telegram
@@ -108,13 +110,21 @@ async def build(settings: GatewaySettings, *, clock: Clock | None = None) -> Gat
         token = settings.agent_token()
     except ValueError as error:
         raise StartError(str(error)) from None
-    database = Database(settings.url)
+    sealer = Sealer.from_file(settings.data_dir, settings.seal_key_file)
+    database = Database(settings.url, options=sealer.options)
     try:
-        await asyncio.to_thread(database.migrate_at_start, PACKAGE)
+        await asyncio.to_thread(prepare_database, database)
         return assemble(database, settings, channels, Agent(_connector(settings), token), clock)
     except StartError:
         await asyncio.to_thread(database.close)
         raise
+
+
+def prepare_database(database: Database) -> None:
+    """Migrate a database on SQLite, and leave no text in it in clear. Raise StartError."""
+    database.migrate_at_start(PACKAGE)
+    note_key(database)
+    seal_former(database)
 
 
 def assemble(
@@ -179,7 +189,7 @@ def assemble(
         limits=ConnectionLimits(settings.max_connections, settings.head_seconds),
         refused=metrics.connection_ended,
     )
-    housekeeping = Housekeeping(database, clock, settings.retention_days)
+    housekeeping = Housekeeping(database, outbox, clock, settings.retention_days)
     return Gateway(
         database, channels, agent, worker, followers, sender, housekeeping, backlog, health, bodies, http, rpc
     )

@@ -62,7 +62,7 @@ def open_database() -> Iterator[Database]:
     if not settings.database_url and not own.exists():
         raise StartError(f"{own} is missing; set GATEWAY_DATA_DIR or GATEWAY_DATABASE_URL to those of the gateway")
     settings.prepare()
-    database = Database(settings.url)
+    database = Database(settings.url)  # without a key: what is sealed is not read by an operator
     try:
         database.migrate_at_start(PACKAGE)
         yield database

@@ -63,7 +63,16 @@ class GatewaySettings(ServiceSettings):
         30.0, gt=0, description="how often a thread that is not watched is looked at, for example for a reminder"
     )
     retention_days: int = Field(
-        30, ge=9, le=3_650, description="how long webhooks and messages are kept; replays older than 8 days are ignored"
+        30,
+        ge=9,
+        le=3_650,
+        description="how long it is kept which messages came and went, without their texts; replays older than 8 days "
+        "are ignored",
+    )
+    seal_key_file: Path | None = Field(
+        None,
+        description="file with the key of the stored texts, 32 random bytes, which all gateways over one database "
+        "share; without one it is seal.key in data_dir, made at the first start",
     )
     whatsapp_app_secret_file: Path | None = Field(
         None, description="file with the app secret that signs WhatsApp's webhooks; without one there is no WhatsApp"

@@ -1,6 +1,7 @@
 """The tables, as of the newest migration.
 
-Times are microseconds since the epoch; texts that may contain NUL are stored as bytes.
+Times are microseconds since the epoch. What people write and are told is bytes, sealed (``store.sealing``), and empty
+once it is not needed any more.
 """
 
 from __future__ import annotations
@@ -85,7 +86,6 @@ inbox = sa.Table(
     sa.Column("account", _EXTERNAL, primary_key=True),
     sa.Column("element_id", _EXTERNAL, primary_key=True),
     sa.Column("kind", sa.String(64), nullable=False),
-    sa.Column("body", sa.LargeBinary, nullable=False),
     sa.Column("receive_us", sa.BigInteger, nullable=False),
 )
 backlog = sa.Table(
@@ -124,6 +124,7 @@ turns = sa.Table(
     sa.Column("state", _NAME, nullable=False),
     sa.Column("tries", sa.Integer, nullable=False),
     sa.Column("create_us", sa.BigInteger, nullable=False),
+    sa.Column("approval_id", sa.String(128), nullable=False, server_default=""),  # the one that it answers
 )
 outbox = sa.Table(
     "outbox",
@@ -141,6 +142,7 @@ outbox = sa.Table(
     sa.Column("error_code", sa.String(64), nullable=False),
     sa.Column("create_us", sa.BigInteger, nullable=False),
     sa.Column("sent_us", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("emptied", sa.Boolean, nullable=False, server_default=sa.false()),  # its buttons alone are left
 )
 accounts = sa.Table(
     "accounts",
@@ -161,6 +163,12 @@ media = sa.Table(
     sa.Column("kind", _NAME, nullable=False),
     sa.Column("mime", sa.String(128), nullable=False),
     sa.Column("sha256", sa.String(128), nullable=False),
-    sa.Column("name", _EXTERNAL, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),  # sealed, in base64
     sa.Column("create_us", sa.BigInteger, nullable=False),
+)
+marks = sa.Table(
+    "marks",
+    metadata,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("value", sa.String(128), nullable=False),
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
+from phylactery_gateway.app import prepare_database
 from phylactery_gateway.channels.messages import (
     Content,
     Element,
@@ -23,10 +24,14 @@ from phylactery_gateway.channels.messages import (
     Status,
 )
 from phylactery_gateway.channels.port import SECOND_US, SendError
+from phylactery_gateway.store import texts
 from phylactery_gateway.store.inbox import Inbox, InboxRules
 from phylactery_gateway.store.outbox import Outbox, Parcel
+from phylactery_gateway.store.sealing import Sealer
 from phylactery_gateway.store.turns import Threads, Turn, Turns, TurnState
+from phylactery_gateway.tables import messages
 from phylactery_gateway.whatsapp.channel import Template, WhatsApp
+from sqlalchemy.engine import Connection
 
 START_US = 1_800_000_000 * SECOND_US
 ACCOUNT = "1"
@@ -43,6 +48,27 @@ def card(approval_id: str = "ap_1", text: str = "May I?") -> Outgoing:
     """Return a question with two buttons."""
     does = {"approval": approval_id, "args_hash": f"hash of {approval_id}", "high_risk": False}
     return Outgoing(text, (Option("Sí", {**does, "approve": True}), Option("No", {**does, "approve": False})))
+
+
+async def texts_of(database: Database) -> list[str]:
+    """Return what the person wrote in each message that waits, '' for the others, oldest first."""
+    return await database.read(
+        lambda connection: [
+            texts.open_message(connection, row)[0]
+            for row in connection.execute(sa.select(messages).order_by(messages.c.position))
+        ]
+    )
+
+
+async def bodies_of(database: Database, table: sa.Table) -> list[dict[str, Any]]:
+    """Return the bodies of turns or of messages to send, {} for those that were emptied, oldest first."""
+    key = next(iter(table.primary_key))
+
+    def work(connection: Connection) -> list[dict[str, Any]]:
+        rows = connection.execute(sa.select(table).order_by(table.c.create_us, key)).all()
+        return [texts.open_body(connection, table.name, getattr(row, key.name), row.body) or {} for row in rows]
+
+    return await database.read(work)
 
 
 @dataclass
@@ -76,9 +102,7 @@ class Stores:
         """Store an element of a webhook."""
         self.numbers += 1
         inbox = Inbox(self.database, InboxRules(0, 3_600 * SECOND_US, "es"))
-        return await inbox.receive(
-            self.channel, [Element(ACCOUNT, f"element {self.numbers}", content, b"{}")], self.now_us
-        )
+        return await inbox.receive(self.channel, [Element(ACCOUNT, f"element {self.numbers}", content)], self.now_us)
 
     async def say(
         self,
@@ -175,8 +199,8 @@ def whatsapp(*, template: bool = False) -> WhatsApp:
 @asynccontextmanager
 async def open_stores(folder: Path, *, template: bool = False) -> AsyncIterator[Stores]:
     """Open the stores of a gateway for the block."""
-    database = Database(f"sqlite:///{folder}/gateway.db")
-    await asyncio.to_thread(database.migrate_at_start, "phylactery_gateway")
+    database = Database(f"sqlite:///{folder}/gateway.db", options=Sealer.from_file(folder, None).options)
+    await asyncio.to_thread(prepare_database, database)
 
     try:
         yield Stores(database, whatsapp(template=template))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
@@ -62,14 +62,22 @@ class Database:
     Every failure of the store is Unavailable STORE_UNAVAILABLE, or StoreFull if its disk is full.
     """
 
-    def __init__(self, url: str, *, company: Callable[[], int] | None = None, log_pages: int = LOG_PAGES) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        company: Callable[[], int] | None = None,
+        log_pages: int = LOG_PAGES,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
         """Open the database; url is sqlite:///… or postgresql+psycopg://….
 
         ``company`` returns the number of running calls that are about to write, the current one included. A write then
         waits for the others (as many as were in the previous batch) and for the writer's current transaction, to share
         one commit. It waits at most two milliseconds for each; a single write after a batch waits once. ``log_pages``
         is how many pages SQLite's log grows to before a checkpoint. While it grows, each sync also writes its length; a
-        longer log moves frequently written pages less often.
+        longer log moves frequently written pages less often. ``options`` are execution options of every connection, by
+        which a store finds what belongs to the database, such as the key of its sealed columns.
         """
         self._company = company
         self._engine = sa.create_engine(
@@ -77,6 +85,7 @@ class Database:
             pool_size=_READERS + 2,  # the writer, and read_quickly
             max_overflow=0,
             hide_parameters=True,  # an error text never contains a value
+            execution_options=dict(options or {}),
         )
         self.dialect = dialect_of(self._engine)
         self.dialect.set_up(self._engine, log_pages)

@@ -153,7 +153,7 @@ class Echoed:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Something nobody replies to. It is stored, and that is all."""
+    """Something nobody replies to: that it came is noted, not what it says."""
 
     reason: str
 
@@ -170,8 +170,6 @@ class Element:
     element_id: str
     """Unique in the account: the same element comes again with the same id."""
     content: Content
-    body: bytes
-    """The element as it came, in JSON."""
 
 
 class Option(NamedTuple):

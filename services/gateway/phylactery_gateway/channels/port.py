@@ -76,6 +76,8 @@ class Limits:
     """The time between two messages of the account, in and out together."""
     window_us: int | None = None
     """How long after a person's message they may be written to freely; None if always."""
+    tells_delivery: bool = False
+    """Whether the channel tells what became of a message, which then may have to be sent again."""
 
 
 class Address(NamedTuple):

@@ -1,8 +1,7 @@
-"""Large webhooks: stored as they came in one write, acknowledged, and read piece by piece afterwards."""
+"""Large webhooks: sealed and stored in one write, acknowledged, read piece by piece afterwards, and removed."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from phylactery_chassis.errors import FailedPrecondition
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
+from phylactery_gateway.store.sealing import sealer_of
 from phylactery_gateway.tables import backlog
 
 
@@ -34,11 +34,15 @@ class Backlog:
 
     async def add(self, channel: str, body: bytes, now_us: int) -> None:
         """Store a webhook, durably. The same one again, while it waits, changes nothing."""
-        digest = hashlib.sha256(f"{channel}\n".encode())
-        digest.update(body)
-        row = {"webhook_id": digest.hexdigest(), "channel": channel, "body": body, "done": 0, "until_us": 0}
-        statement = insert(backlog).values(**row, receive_us=now_us).on_conflict_do_nothing()
-        await self._database.write(lambda connection: connection.execute(statement).close())
+
+        def work(connection: Connection) -> None:
+            sealer = sealer_of(connection)
+            webhook_id = sealer.digest(b"%s\n%s" % (channel.encode(), body))
+            row = {"webhook_id": webhook_id, "channel": channel, "done": 0, "until_us": 0, "receive_us": now_us}
+            sealed = sealer.seal(body, place_of(webhook_id))
+            connection.execute(insert(backlog).values(**row, body=sealed).on_conflict_do_nothing())
+
+        await self._database.write(work)
 
     async def claim(self, now_us: int, channels: Collection[str]) -> Waiting | None:
         """Take the webhook that waits longest for this process, None if none waits.
@@ -58,7 +62,8 @@ class Backlog:
             connection.execute(sa.update(backlog).where(which).values(until_us=now_us + self._lease_us))
             query = sa.select(backlog.c.webhook_id, backlog.c.channel, backlog.c.body, backlog.c.done).where(which)
             row = connection.execute(query).one()
-            return Waiting(row.webhook_id, row.channel, bytes(row.body), row.done)
+            body = sealer_of(connection).open(row.body, place_of(webhook_id))
+            return Waiting(row.webhook_id, row.channel, body or b"", row.done)
 
         if await self._database.read(lambda connection: connection.execute(free.limit(1)).first()) is None:
             return None
@@ -74,6 +79,11 @@ class Backlog:
         """Remove a webhook whose elements are all stored."""
         statement = sa.delete(backlog).where(backlog.c.webhook_id == waiting.webhook_id)
         await self._database.write(lambda connection: connection.execute(statement).close())
+
+
+def place_of(webhook_id: str) -> str:
+    """Return what the body of a webhook is sealed to."""
+    return f"backlog.body:{webhook_id}"
 
 
 def refuse_while_waiting(connection: Connection, channel: str) -> None:

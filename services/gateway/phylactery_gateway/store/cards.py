@@ -6,7 +6,6 @@ was written before the card could be read.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -39,8 +38,11 @@ class Before(NamedTuple):
     source: str
     """The event it says, without the number of the part."""
     message: Outgoing
+    """Without its texts once it was delivered."""
     whole: bool
     """True if all earlier parts of it were sent, too."""
+    numbered: bool = False
+    """True if its options can be chosen by the numbers that stand in its text."""
 
     @property
     def card(self) -> Shown | None:
@@ -98,7 +100,7 @@ def typed_number(about: Sequence[Before], number: int) -> str:
     No number answers an approval: it may be the answer to a question that was asked before the card.
     """
     newest = about[0] if about else None
-    if newest is None or not newest.message.is_numbered or not 0 < number <= len(newest.message.options):
+    if newest is None or not newest.numbered or not 0 < number <= len(newest.message.options):
         return ""
     return "" if _is_approval(newest.message.options[number - 1]) else option_id(newest.outbox_id, number - 1)
 
@@ -123,7 +125,8 @@ def _is_approval(option: Option) -> bool:
 
 
 def _before(connection: Connection, row: sa.Row[Any]) -> Before:
-    message, source = Outgoing.read(json.loads(row.body)), row.source.rpartition(":")[0]
+    body, source = outgoing.read(connection, row), row.source.rpartition(":")[0]
+    message = Outgoing.read(body)
     if not message.options:
         return Before(row.outbox_id, source, message, whole=True)
     missing = sa.select(outbox.c.outbox_id).where(
@@ -132,4 +135,5 @@ def _before(connection: Connection, row: sa.Row[Any]) -> Before:
         outbox.c.position < row.position,
         outbox.c.state != outgoing.State.SENT,
     )
-    return Before(row.outbox_id, source, message, whole=connection.execute(missing.limit(1)).first() is None)
+    whole = connection.execute(missing.limit(1)).first() is None
+    return Before(row.outbox_id, source, message, whole, body.get(outgoing.NUMBERED, message.is_numbered))

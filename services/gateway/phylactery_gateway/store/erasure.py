@@ -1,16 +1,14 @@
-"""Erasure of a person: their identities, conversations, messages and files, and what the channel said of them."""
+"""Erasure of a person: their identities, conversations, messages and files."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum, auto
-from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
-from phylactery_chassis.errors import FailedPrecondition, NotFound
+from phylactery_chassis.db.scrub import note_removed, scrub_removed
+from phylactery_chassis.errors import DomainError, FailedPrecondition, NotFound
+from phylactery_chassis.telemetry.logs import get_logger
 from sqlalchemy.engine import Connection
 
 from phylactery_gateway.channels.messages import REASSIGNED
@@ -23,7 +21,6 @@ from phylactery_gateway.tables import (
     echoes,
     former,
     identities,
-    inbox,
     media,
     messages,
     outbox,
@@ -31,23 +28,7 @@ from phylactery_gateway.tables import (
     users,
 )
 
-_PAGE: Final = 500
-
-
-class _About(Enum):
-    """Why the body of an element is emptied."""
-
-    NAMED = auto()
-    UNREADABLE = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """What names a person: their identities and the channel's ids of their messages, and their phone numbers."""
-
-    all: frozenset[str]
-    phones: frozenset[str]
-    """In the form of all their spellings."""
+_log = get_logger("erasure")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,101 +44,42 @@ async def erase(database: Database, channel: str, value: str, now_us: int) -> Er
     """Erase the person who has an identity on a channel: a phone number as it is spelled, a business-scoped id, a chat.
 
     With a number, those are erased besides who had it before and are known by nothing else. The ids of received
-    elements stay until the retention removes them, so that a webhook delivered again is not a new message; their bodies
-    are emptied. It may be repeated after an interruption: the identity goes last. That the business wrote by hand to
-    somebody nobody knows is erased, too. Raise NotFound PERSON_NOT_FOUND, and FailedPrecondition CONVERSATION_BUSY
-    while the agent serves a message of theirs, or one may be in a webhook that is not read yet.
+    elements stay until the retention removes them, so that a webhook delivered again is not a new message. That the
+    business wrote by hand to somebody nobody knows is erased, too. Raise NotFound PERSON_NOT_FOUND, and
+    FailedPrecondition CONVERSATION_BUSY while the agent serves a message of theirs, or one may be in a webhook that is
+    not read yet.
     """
-    place: tuple[str, str] | None = ("", "")
-    emptied = 0
-    while place is not None:
-        after = place
-
-        def empty(connection: Connection, after: tuple[str, str] = after) -> tuple[int, tuple[str, str] | None]:
-            names = _names(connection, channel, everybody(connection, channel, value), value)
-            return _empty_page(connection, channel, names, after)
-
-        count, place = await database.write(empty)
-        emptied += count
 
     def remove(connection: Connection) -> Erased:
         refuse_while_waiting(connection, channel)
         people = everybody(connection, channel, value)
         of_them = _locked_conversations(connection, people, now_us)
-        names = _names(connection, channel, people, value)
-        since = inbox.c.receive_us >= now_us  # received since the bodies were emptied
-        count = _empty(connection, connection.execute(_bodies(channel).where(since)).all(), names)
-        echoed = sa.delete(echoes).where(echoes.c.channel == channel, echoes.c.value.in_(names.all))
-        if not (people or emptied + count + connection.execute(echoed).rowcount):
+        values, phones = _names(connection, channel, people, value)
+        named = echoes.c.value.in_(values) | (echoes.c.kind.in_(REASSIGNED) & echoes.c.value.in_(phones))
+        echoed = connection.execute(sa.delete(echoes).where(echoes.c.channel == channel, named)).rowcount
+        if not people and not echoed:
             raise NotFound("PERSON_NOT_FOUND", f"nobody is known on {channel} as '{value}'")
         subjects = tuple(subject_of(channel, one) for one in people)
+        note_removed(connection)
         return Erased(subjects, *_remove(connection, people, of_them))
 
-    return await database.write(remove)
-
-
-def _names(connection: Connection, channel: str, people: list[str], value: str) -> _Names:
-    """Return what names a person. Only of phone numbers every spelling counts: two chats are never one."""
-    of_them = sa.select(conversations.c.conversation_id).where(conversations.c.user_id.in_(people))
-    queries = (
-        *(sa.select(table.c.value, table.c.kind).where(table.c.user_id.in_(people)) for table in (identities, former)),
-        sa.select(messages.c.external_id, sa.literal("")).where(messages.c.conversation_id.in_(of_them)),
-        sa.select(outbox.c.external_id, sa.literal("")).where(outbox.c.conversation_id.in_(of_them)),
-    )
-    found = [(str(one), str(kind)) for query in queries for one, kind in connection.execute(query) if one]
-    phones = {one for one, kind in found if kind in REASSIGNED}
-    if has_phones(channel) and (number := normal(value)):
-        phones.add(number)
-    return _Names(frozenset({*(one for one, _ in found), *phones, value}), frozenset(phones))
-
-
-def _bodies(channel: str) -> sa.Select[Any]:
-    return sa.select(inbox.c.channel, inbox.c.account, inbox.c.element_id, inbox.c.body).where(
-        inbox.c.channel == channel, inbox.c.body != b""
-    )
-
-
-def _empty_page(
-    connection: Connection, channel: str, names: _Names, after: tuple[str, str]
-) -> tuple[int, tuple[str, str] | None]:
-    """Empty the bodies of one page that name the person; return how many, and where the next begins, None if none."""
-    place = sa.tuple_(inbox.c.account, inbox.c.element_id)
-    query = _bodies(channel).where(place > sa.tuple_(*(sa.literal(one) for one in after)))
-    rows = connection.execute(query.order_by(inbox.c.account, inbox.c.element_id).limit(_PAGE)).all()
-    emptied = _empty(connection, rows, names)
-    return emptied, (rows[-1].account, rows[-1].element_id) if len(rows) == _PAGE else None
-
-
-def _empty(connection: Connection, rows: Any, names: _Names) -> int:
-    """Empty the bodies that name the person, or that cannot be read; return how many name them."""
-    named = 0
-    for row in rows:
-        if about := _is_about(row.body, names):
-            key = inbox.c.channel == row.channel, inbox.c.account == row.account, inbox.c.element_id == row.element_id
-            connection.execute(sa.update(inbox).where(*key).values(body=b""))
-            named += about is _About.NAMED
-    return named
-
-
-def _is_about(body: bytes, names: _Names) -> _About | None:
-    """Return whether a stored element has one of the names as a value, a number in any spelling, or cannot be read."""
+    erased = await database.write(remove)
     try:
-        named = any(one in names.all or normal(one) in names.phones for one in _scalars(json.loads(body)))
-    except (ValueError, RecursionError):
-        return _About.UNREADABLE
-    return _About.NAMED if named else None
+        await scrub_removed(database)
+    except DomainError as error:
+        _log.warning(
+            "what was erased is still in free pages of the file; within an hour the gateway empties them",
+            reason=error.reason,
+        )
+    return erased
 
 
-def _scalars(read: Any) -> Iterator[str]:
-    match read:
-        case dict():
-            for one in read.values():
-                yield from _scalars(one)
-        case list():
-            for one in read:
-                yield from _scalars(one)
-        case str() | int():
-            yield str(read)
+def _names(connection: Connection, channel: str, people: list[str], value: str) -> tuple[set[str], set[str]]:
+    """Return the identities of people and the named one, and of phone numbers the one form of all spellings."""
+    queries = (sa.select(table.c.value).where(table.c.user_id.in_(people)) for table in (identities, former))
+    values = {value, *(str(one) for query in queries for one in connection.execute(query).scalars())}
+    number = normal(value) if has_phones(channel) else None
+    return values, {number} if number else set()
 
 
 def _locked_conversations(connection: Connection, people: list[str], now_us: int) -> list[str]:

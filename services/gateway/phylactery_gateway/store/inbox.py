@@ -1,4 +1,4 @@
-"""Elements of webhooks: each is stored once, with everything that follows from it, in one transaction."""
+"""Elements of webhooks: each is applied once, with everything that follows from it, in one transaction."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from phylactery_gateway.channels.messages import (
 )
 from phylactery_gateway.channels.port import SECOND_US, Channel
 from phylactery_gateway.i18n.texts import say
-from phylactery_gateway.store import outbox, people
+from phylactery_gateway.store import outbox, people, texts
 from phylactery_gateway.store.accounts import count_inbound
 from phylactery_gateway.store.cards import answered_by_sign
-from phylactery_gateway.tables import conversations, inbox, media, messages
+from phylactery_gateway.tables import conversations, inbox, messages
 
 STALE_US: Final = 8 * 24 * 3_600 * SECOND_US
 """A message older than this is not served: Meta tries for seven days, so it is a replay. Rows are kept longer."""
@@ -79,8 +79,8 @@ class Inbox:
         """Store elements, each whole or not at all, and return how many were new, once they are durable.
 
         Unless they are ``counted``, they were received over a longer time, and hold up nothing that is sent now.
-        An element that cannot be applied is kept as it came. Raise Unavailable or StoreFull if the database failed for
-        any: the channel then delivers the webhook again, and those that were stored change nothing a second time.
+        Of an element that cannot be applied only that it came is noted. Raise Unavailable or StoreFull if the database
+        failed for any: the channel then delivers the webhook again, and those that were stored change nothing again.
         """
         works = [self._work(channel, element, now_us, counted=counted) for element in elements]
         results = await self._database.write_all(works)
@@ -89,8 +89,8 @@ class Inbox:
             if isinstance(result, STORE_FAILED):
                 raise result
             if isinstance(result, BaseException):
-                _log.error("element could not be applied; it is kept", error=type(result).__name__)
-                kept = Element(element.account, element.element_id, Kept("not_applied"), element.body)
+                _log.error("element could not be applied; it is lost", error=type(result).__name__)
+                kept = Element(element.account, element.element_id, Kept("not_applied"))
                 new += await self._database.write(self._work(channel, kept, now_us, counted=counted))
             else:
                 new += result
@@ -137,7 +137,7 @@ class Inbox:
         state, text = MessageState.WAITING, received.text
         if received.kind in (Kind.EDIT, Kind.REVOKE):
             if received.kind is Kind.REVOKE:  # it may overtake what it takes back, which then is never served
-                taken = Element(account, received.refers_to, Kept("taken_back"), b"")
+                taken = Element(account, received.refers_to, Kept("taken_back"))
                 _add(connection, channel.name, taken, now_us)
             if _amend(connection, row.conversation_id, received):
                 return
@@ -164,8 +164,8 @@ class Inbox:
                 position=position,
                 external_id=received.external_id,
                 kind=received.kind,
-                text=text.encode("utf-8", "replace"),
-                passed_on=received.passed_on.encode("utf-8", "replace"),
+                text=b"",
+                passed_on=b"",
                 option=received.option,
                 quotes=received.refers_to if received.kind in _QUOTING else "",
                 sent_us=received.sent_us,
@@ -173,19 +173,10 @@ class Inbox:
                 state=state,
             )
         )
-        if file is not None:
-            connection.execute(
-                sa.insert(media).values(
-                    media_id=new_id("med"),
-                    message_id=message_id,
-                    reference=file.reference,
-                    kind=file.kind,
-                    mime=file.mime,
-                    sha256=file.sha256,
-                    name=file.name,
-                    create_us=now_us,
-                )
-            )
+        if state is MessageState.WAITING:
+            texts.seal_message(connection, message_id, text, received.passed_on)
+            if file is not None and file.kind in FETCHED:
+                texts.add_file(connection, message_id, file, now_us)
         values: dict[str, Any] = {
             "last_position": position,
             "last_inbound_us": now_us,
@@ -239,7 +230,7 @@ class Inbox:
             of_it = conversations.c.conversation_id == row.conversation_id
             connection.execute(sa.update(conversations).where(of_it).values(human_until_us=until))
             waiting = (messages.c.conversation_id == row.conversation_id, messages.c.state == MessageState.WAITING)
-            connection.execute(sa.update(messages).where(*waiting).values(state=MessageState.HUMAN))
+            texts.settle_messages(connection, waiting, state=MessageState.HUMAN)
             outbox.silence(connection, row.conversation_id)
 
 
@@ -263,14 +254,13 @@ _FILES: Final = {"image": "sent_image", "audio": "sent_audio", "video": "sent_vi
 
 
 def _add(connection: Connection, channel: str, element: Element, now_us: int) -> bool:
-    """Store an element as it came; return False if it is there already."""
+    """Note that an element came, so that it is applied once; return False if it is there already."""
     kind = f"kept:{element.content.reason}" if isinstance(element.content, Kept) else type(element.content).__name__
     made = insert(inbox).values(
         channel=channel,
         account=element.account,
         element_id=element.element_id,
         kind=kind.lower()[:64],
-        body=element.body,
         receive_us=now_us,
     )
     # an INSERT has no reliable rowcount on PostgreSQL
@@ -280,17 +270,14 @@ def _add(connection: Connection, channel: str, element: Element, now_us: int) ->
 
 def _amend(connection: Connection, conversation_id: str, received: Received) -> bool:
     """Change or withdraw a message that nobody has read yet; return True if there was one."""
-    words, passed_on = (one.encode("utf-8", "replace") for one in (received.text, received.passed_on))
-    values: dict[str, Any] = {"text": words, "passed_on": passed_on}
-    if received.kind is Kind.REVOKE:
-        values = {"state": MessageState.WITHDRAWN, "text": b"", "passed_on": b""}
-    changed = connection.execute(
-        sa.update(messages)
-        .where(
-            messages.c.conversation_id == conversation_id,
-            messages.c.external_id == received.refers_to,
-            messages.c.state == MessageState.WAITING,
-        )
-        .values(**values)
+    which = (
+        messages.c.conversation_id == conversation_id,
+        messages.c.external_id == received.refers_to,
+        messages.c.state == MessageState.WAITING,
     )
-    return bool(changed.rowcount)
+    if received.kind is Kind.REVOKE:
+        return texts.settle_messages(connection, which, state=MessageState.WITHDRAWN)
+    found = connection.execute(sa.select(messages.c.message_id).where(*which)).scalars().all()
+    for message_id in found:
+        texts.seal_message(connection, message_id, received.text, received.passed_on)
+    return bool(found)

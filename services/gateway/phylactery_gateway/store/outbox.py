@@ -6,7 +6,6 @@ knows how it ended, the person is told so instead.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -21,13 +20,14 @@ from sqlalchemy.engine import Connection
 from phylactery_gateway.channels.messages import Delivery, File, Outgoing, Status
 from phylactery_gateway.channels.port import SECOND_US, Action, Address, Channel, SendError
 from phylactery_gateway.i18n.texts import say
-from phylactery_gateway.store import people
+from phylactery_gateway.store import people, texts
 from phylactery_gateway.store.accounts import account_burst, account_of, hold_templates, pause, set_rate, wait_us
 from phylactery_gateway.tables import NEVER_US, conversations, outbox
 
 SETTLE_US: Final = 20 * SECOND_US
 """How long the channel's own word is waited for after a send that nobody knows the end of."""
 _LONGEST_PAUSE_US: Final = 3_600 * SECOND_US
+_PAGE: Final = 500
 MAX_TRIES: Final = 10
 HUMAN: Final = "human:"
 """How the source of a message of a person of the business begins. Nothing silences one."""
@@ -37,6 +37,9 @@ NOT_TAKEN: Final = "FILE_NOT_TAKEN"
 _FILE_NOTICES: Final[Mapping[str, str]] = {FILE_CHANGED: "file_changed", NOT_TAKEN: "file_not_taken"}
 _REFERENCE, _BEGUN = "reference", "begun"
 """In the body of a file: what the channel calls it once it is uploaded, and whether its sending began."""
+
+NUMBERED: Final = "numbered"
+"""In the body of a message that was emptied: whether its options could be chosen by their number."""
 
 _log = get_logger("outbox")
 
@@ -60,6 +63,9 @@ class State(StrEnum):
 _OPEN: Final = (State.PENDING, State.SENDING, State.UNCERTAIN, State.WINDOW)
 _DUE: Final = (State.PENDING, State.SENDING, State.UNCERTAIN)
 _ON_ITS_WAY: Final = (State.SENDING, State.UNCERTAIN, State.SENT, State.IN_DOUBT)
+_SILENCED: Final[Mapping[str, Any]] = {"state": State.SILENCED, "body": b"", "emptied": True}
+_UNTOLD_US: Final = 24 * 3_600 * SECOND_US
+"""So long after it was sent, a message of which the channel said no more is not sent again."""
 
 
 class Parcel(NamedTuple):
@@ -78,6 +84,8 @@ class Parcel(NamedTuple):
     """Whom the agent serves in the conversation, for what is fetched there."""
     reference: str = ""
     """What the channel calls a file that is uploaded already."""
+    may_fail: bool = True
+    """Whether the channel may tell later that it could not be delivered."""
 
 
 def add(
@@ -100,12 +108,15 @@ def add(
         ).scalar_one_or_none()
         if position is None:  # the person was erased meanwhile
             break
+        outbox_id = new_id("out")
+        silenced = state is State.SILENCED
         made = insert(outbox).values(
-            outbox_id=new_id("out"),
+            outbox_id=outbox_id,
             conversation_id=conversation_id,
             position=position,
             source=f"{source}:{number}",
-            body=json.dumps(message.stored()).encode(),
+            body=b"" if silenced else texts.seal_body(connection, "outbox", outbox_id, message.stored()),
+            emptied=silenced,
             state=state,
             tries=0,
             next_us=now_us,
@@ -133,7 +144,28 @@ def silence(connection: Connection, conversation_id: str) -> None:
         outbox.c.state.in_((State.PENDING, State.WINDOW)),
         ~outbox.c.source.startswith(HUMAN),
     )
-    connection.execute(sa.update(outbox).where(*of_it).values(state=State.SILENCED))
+    connection.execute(sa.update(outbox).where(*of_it).values(_SILENCED))
+
+
+def read(connection: Connection, row: sa.Row[Any]) -> dict[str, Any]:
+    """Return the body of a message; of one that was emptied, or cannot be opened, there is no text in it."""
+    return texts.open_body(connection, "outbox", row.outbox_id, row.body) or {"text": "", "options": []}
+
+
+def _body(connection: Connection, row: sa.Row[Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    return {"body": texts.seal_body(connection, "outbox", row.outbox_id, changed)}
+
+
+def emptied(connection: Connection, row: sa.Row[Any]) -> dict[str, Any]:
+    """Return the columns of a message whose text is not needed any more.
+
+    What its buttons do stays, because they may be pressed, and whether its numbers could be typed.
+    """
+    body = read(connection, row)
+    options = [{"title": "", "does": one["does"]} for one in body["options"]]
+    numbered = Outgoing.read(body).is_numbered
+    left = _body(connection, row, {"text": "", "options": options, NUMBERED: numbered}) if options else {"body": b""}
+    return {**left, "emptied": True}
 
 
 def template_id(outbox_id: str) -> str:
@@ -167,6 +199,8 @@ def apply_status(connection: Connection, channel: Channel, status: Status, now_u
     values = {"delivery": max(row.delivery, int(status.delivery)), "external_id": status.external_id}
     if row.state in (*_DUE, State.IN_DOUBT) and row.tries:  # it was sent by a process that did not live to say so
         values |= {"state": State.SENT, "sent_us": now_us}
+    if status.delivery >= Delivery.DELIVERED and values.get("state", row.state) == State.SENT and not row.emptied:
+        values |= emptied(connection, row)
     connection.execute(sa.update(outbox).where(outbox.c.outbox_id == row.outbox_id).values(**values))
 
 
@@ -213,7 +247,10 @@ def _after(
 ) -> dict[str, Any]:
     """Return the columns of a message after an error, which a call or a status told, and store its consequences."""
     values = _next(connection, conversation, row, error, now_us)
-    return values | _of_file(connection, row, error, values["state"], now_us)
+    if row.emptied:  # the channel tells so late that it is not sent again
+        return values | {"state": State.FAILED}
+    values |= _of_file(connection, row, error, values["state"], now_us)
+    return values | (emptied(connection, row) if values["state"] is State.FAILED else {})
 
 
 def _next(
@@ -235,14 +272,14 @@ def _next(
         case Action.UNCERTAIN:
             return common | {"state": State.UNCERTAIN, "next_us": now_us + max(wait_for_us, SETTLE_US)}
         case Action.WITHOUT_OPTIONS:
-            return common | _without_options(row, now_us + wait_for_us)
+            return common | _without_options(connection, row, now_us + wait_for_us)
         case _:
             return common | {"state": State.PENDING, "next_us": now_us + wait_for_us}
 
 
 def _of_file(connection: Connection, row: sa.Row[Any], error: SendError, state: State, now_us: int) -> dict[str, Any]:
     """Return what an error changes besides if the message is a file, and tell the person that it is not sent."""
-    body = json.loads(row.body)
+    body = read(connection, row)
     file = Outgoing.read(body).file
     if file is None:
         return {}
@@ -251,7 +288,7 @@ def _of_file(connection: Connection, row: sa.Row[Any], error: SendError, state: 
     if state is State.FAILED:
         _tell(connection, row, _FILE_NOTICES.get(error.code, "file_not_sent"), file, now_us)
         return {}
-    return {"body": json.dumps(body | {_BEGUN: False}).encode()}
+    return _body(connection, row, body | {_BEGUN: False})
 
 
 def _tell(connection: Connection, row: sa.Row[Any], key: str, file: File, now_us: int) -> None:
@@ -275,16 +312,16 @@ def _after_template(
     return {"state": State.WINDOW, "next_us": NEVER_US, "error_code": error.code[:64]}
 
 
-def _without_options(row: sa.Row[Any], next_us: int) -> dict[str, Any]:
+def _without_options(connection: Connection, row: sa.Row[Any], next_us: int) -> dict[str, Any]:
     """Return the columns of a message that goes on as plain text; one that was plain text already has failed."""
-    body = json.loads(row.body)
+    body = read(connection, row)
     if body.get("plain") or not body["options"]:
         return {"state": State.FAILED}
     text = Outgoing.read(body).with_lines().text
     return {
         "state": State.PENDING,
         "next_us": next_us,
-        "body": json.dumps(body | {"plain": True, "text": text}).encode(),
+        **_body(connection, row, body | {"plain": True, "text": text}),
     }
 
 
@@ -339,13 +376,10 @@ class Outbox:
             conversation, row = found
             if row.state != State.SENDING or row.tries != parcel.tries:  # another process took this one for dead
                 return False
-            body = json.loads(row.body) | {_REFERENCE: reference}
-            values: dict[str, Any] = {
-                "body": json.dumps(body | {_BEGUN: True}).encode(),
-                "next_us": now_us + self._lease_us,
-            }
+            body = read(connection, row) | {_REFERENCE: reference, _BEGUN: True}
+            values: Mapping[str, Any] = _body(connection, row, body) | {"next_us": now_us + self._lease_us}
             if silent := conversation.human_until_us > now_us or conversation.claimed:
-                values = {"state": State.SILENCED}
+                values = _SILENCED
             connection.execute(sa.update(outbox).where(outbox.c.outbox_id == parcel.outbox_id).values(**values))
             return not silent
 
@@ -369,9 +403,32 @@ class Outbox:
             failed_since = row.state != State.SENT and row.external_id == external_id != ""
             if row.state in (*_DUE, State.SENT, State.IN_DOUBT) and not failed_since:
                 values = {"state": State.SENT, "external_id": external_id, "sent_us": now_us}
+                if not parcel.may_fail and not row.emptied:
+                    values |= emptied(connection, row)
                 connection.execute(sa.update(outbox).where(where).values(**values))
 
         await self._database.write(work)
+
+    async def empty_untold(self, now_us: int) -> int:
+        """Empty messages that were sent a day ago and of which the channel never told more; return how many."""
+        before_us = now_us - _UNTOLD_US
+        old = ((outbox.c.state == State.SENT) & (outbox.c.sent_us < before_us)) | (
+            (outbox.c.state == State.IN_DOUBT) & (outbox.c.next_us < before_us)
+        )
+        query = sa.select(outbox).where(old, ~outbox.c.emptied).limit(_PAGE).with_for_update()
+
+        def work(connection: Connection) -> int:
+            rows = connection.execute(query).all()
+            for row in rows:
+                values = emptied(connection, row)
+                connection.execute(sa.update(outbox).where(outbox.c.outbox_id == row.outbox_id).values(values))
+            return len(rows)
+
+        count = last = await self._database.write(work)
+        while last == _PAGE:
+            last = await self._database.write(work)
+            count += last
+        return count
 
     async def failed(self, parcel: Parcel, error: SendError, now_us: int) -> None:
         """Record that a message was not sent, or that nobody knows, and what follows from it."""
@@ -403,13 +460,17 @@ def _claim(
     if channel is None:
         return None
     account = account_of(connection, row.channel, row.account)
-    stored = json.loads(found.body)
+    stored = read(connection, found)
     message = Outgoing.read(stored)
     if message.file is not None and stored.get(_BEGUN) and found.state == State.UNCERTAIN:
         _tell(connection, found, "file_in_doubt", message.file, now_us)
         connection.execute(sa.update(outbox).where(of_message).values(state=State.IN_DOUBT))
         return None
-    if postponed := _postponed(found, row, account, channel, now_us=now_us, lease_us=lease_us):
+    unseen = message.file is not None and not stored.get(_BEGUN)
+    postponed = _postponed(found, row, account, channel, unseen=unseen, now_us=now_us, lease_us=lease_us)
+    if not message.text:  # it cannot be opened
+        postponed = {"state": State.FAILED, "error_code": "UNREADABLE"}
+    if postponed:
         connection.execute(sa.update(outbox).where(of_message).values(**postponed))
         return None
     limits = channel.limits
@@ -430,6 +491,7 @@ def _claim(
         _closed(row, channel, now_us),
         people.subject_of(row.channel, row.user_id),
         stored.get(_REFERENCE, ""),
+        limits.tells_delivery,
     )
 
 
@@ -440,15 +502,24 @@ def _closed(row: sa.Row[Any], channel: Channel, now_us: int) -> bool:
 
 
 def _postponed(
-    found: sa.Row[Any], row: sa.Row[Any], account: sa.Row[Any], channel: Channel, *, now_us: int, lease_us: int
+    found: sa.Row[Any],
+    row: sa.Row[Any],
+    account: sa.Row[Any],
+    channel: Channel,
+    *,
+    unseen: bool,
+    now_us: int,
+    lease_us: int,
 ) -> dict[str, Any]:
-    """Return the columns of a message that is not sent now, nothing if it is."""
+    """Return the columns of a message that is not sent now, nothing if it is.
+
+    ``unseen`` is true for a file whose sending never began.
+    """
     limits = channel.limits
-    unseen = Outgoing.read(stored := json.loads(found.body)).file is not None and not stored.get(_BEGUN)
     if found.state == State.SENDING and not unseen:  # its process died, perhaps after it was sent: a status may say so
         return {"state": State.UNCERTAIN, "next_us": now_us + lease_us // 2}
     if (row.human_until_us > now_us or row.claimed) and not found.source.startswith(HUMAN):
-        return {"state": State.SILENCED}
+        return dict(_SILENCED)
     asked = limits.window_us is not None and now_us - row.template_us < limits.window_us
     if _closed(row, channel, now_us) and (asked or row.opted_out or account.templates_from_us > now_us):
         return {"state": State.WINDOW, "next_us": NEVER_US}

@@ -7,7 +7,6 @@ again, in whichever process, asks for the same turn.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -20,16 +19,18 @@ from sqlalchemy.engine import Connection
 
 from phylactery_gateway.channels.messages import FETCHED, Kind, Media, Outgoing, option_of
 from phylactery_gateway.channels.port import Address
-from phylactery_gateway.store import cards, lifts, people
+from phylactery_gateway.store import cards, lifts, people, texts
 from phylactery_gateway.store import outbox as outgoing
 from phylactery_gateway.store.inbox import MessageState
-from phylactery_gateway.tables import NEVER_US, conversations, media, messages, turns
+from phylactery_gateway.tables import NEVER_US, conversations, messages, turns
 
 _MAX_TOGETHER: Final = 20
 _MAX_FILES: Final = 8
 """The most files the agent takes with a message (docs/input.md)."""
 _MAX_TEXT: Final = 20_000
 _LAST_TURNS: Final = 100
+_COLUMNS: Final = ("turn_id", "tries", "approval_id")
+"""What of a turn is in columns of its own, and no part of its sealed body."""
 _COMMANDS: Final[Mapping[str, bool]] = {"/approve": True, "/reject": False}
 """What the agent says to answer a question with that is not the last one, and which answer that is."""
 
@@ -175,7 +176,7 @@ class Turns:
         return await self._database.write(work)
 
     async def given(self, conversation_id: str, turn: Turn, state: TurnState, now_us: int, notice: str = "") -> None:
-        """Record that the agent has a turn, or refused it; ``notice`` is what the person is told in that case."""
+        """Record that the agent has a turn, or refused it, and empty it; ``notice`` is what the person is told then."""
 
         def work(connection: Connection) -> None:
             of_it = conversations.c.conversation_id == conversation_id
@@ -186,7 +187,7 @@ class Turns:
             connection.execute(
                 sa.update(turns)
                 .where(turns.c.turn_id == turn.turn_id, turns.c.state == TurnState.OPEN)
-                .values(state=state)
+                .values(state=state, body=b"")
             )
 
         await self._database.write(work)
@@ -211,9 +212,10 @@ class Turns:
         if chosen := rows[0].option if pressed else _typed_option(connection, conversation_id, rows):
             turn = _of_option(connection, conversation_id, rows[0], chosen)
         else:
-            text, starts = _joined([_own(row) for row in rows])
+            own, others = zip(*(texts.open_message(connection, row) for row in rows), strict=True)
+            text, starts = _joined(own)
             room = max(_MAX_TEXT - len(text) - 1, 0)
-            passed_on = "\n".join(filter(None, map(_passed_on, rows)))[:room]
+            passed_on = "\n".join(filter(None, others))[:room]
             plain = not passed_on and all(row.kind not in (Kind.QUICK_REPLY, Kind.MEDIA) for row in rows)
             quoted = rows[0].quotes
             about = cards.before(connection, conversation_id, rows[0].sent_us, quoted) if plain else ()
@@ -228,25 +230,22 @@ class Turns:
                 starts=starts,
                 quotes=bool(quoted),
             )
-        body = {name: value for name, value in asdict(turn).items() if name not in ("turn_id", "tries")}
+        body = {name: value for name, value in asdict(turn).items() if name not in _COLUMNS}
         connection.execute(
             insert(turns)
             .values(
                 turn_id=turn.turn_id,
                 conversation_id=conversation_id,
-                body=json.dumps(body).encode(),
+                body=texts.seal_body(connection, "turns", turn.turn_id, body),
                 state=TurnState.OPEN,
                 tries=0,
                 create_us=now_us,
+                approval_id=turn.approval_id,
             )
             .on_conflict_do_nothing()
         )
-        ids = [row.message_id for row in rows]
-        connection.execute(
-            sa.update(messages)
-            .where(messages.c.message_id.in_(ids))
-            .values(state=MessageState.GIVEN, turn_id=turn.turn_id)
-        )
+        which = (messages.c.message_id.in_([row.message_id for row in rows]),)
+        texts.settle_messages(connection, which, state=MessageState.GIVEN, turn_id=turn.turn_id)
         return turn
 
 
@@ -355,12 +354,16 @@ def _open(connection: Connection, conversation_id: str) -> Turn | None:
     row = connection.execute(query).first()
     if row is None:
         return None
-    body = json.loads(row.body)
+    body = texts.open_body(connection, "turns", row.turn_id, row.body)
+    if not body:  # nothing can be given of it
+        of_it = turns.c.turn_id == row.turn_id
+        connection.execute(sa.update(turns).where(of_it).values(state=TurnState.REFUSED, body=b""))
+        return _open(connection, conversation_id)
     body["shown"] = [(one[0], one[1]) for one in body["shown"]]
     body["media"] = [Media(*one) for one in body.get("media", ())]
-    if "passed_on" not in body and not body["approval_id"]:  # written before it was stored who wrote the text
+    if "passed_on" not in body and not row.approval_id:  # written before it was stored who wrote the text
         body |= {"text": "", "passed_on": body["text"], "shown": ()}
-    return Turn(row.turn_id, tries=row.tries, **body)
+    return Turn(row.turn_id, tries=row.tries, **(body | {"approval_id": row.approval_id}))
 
 
 def _waiting(connection: Connection, conversation_id: str) -> Sequence[sa.Row[Any]]:
@@ -387,16 +390,6 @@ def _batch(rows: Sequence[sa.Row[Any]]) -> Sequence[sa.Row[Any]]:
     return rows
 
 
-def _own(row: sa.Row[Any]) -> str:
-    """Return what the person wrote in a message; nothing of one from before it was stored who wrote it."""
-    return "" if row.passed_on is None else bytes(row.text).decode()
-
-
-def _passed_on(row: sa.Row[Any]) -> str:
-    """Return what others wrote in a message."""
-    return bytes(row.text if row.passed_on is None else row.passed_on).decode()
-
-
 def _joined(parts: Sequence[str]) -> tuple[str, list[int]]:
     """Return messages as one text, and where in it each but the first begins."""
     text, starts = "", list[int]()
@@ -409,19 +402,16 @@ def _joined(parts: Sequence[str]) -> tuple[str, list[int]]:
 def _files(connection: Connection, rows: Sequence[sa.Row[Any]]) -> Sequence[Media]:
     """Return the files of messages, in their order."""
     ids = [row.message_id for row in rows if row.kind == Kind.MEDIA]
-    if not ids:
-        return ()
-    found = connection.execute(sa.select(media).where(media.c.message_id.in_(ids))).all()
-    by_message = {row.message_id: row for row in found if row.kind in FETCHED}
-    kept = [by_message[one] for one in ids if one in by_message]
-    return [Media(row.reference, row.kind, row.mime, row.sha256, row.name) for row in kept]
+    found = texts.files_of(connection, ids)
+    return [found[one] for one in ids if one in found and found[one].kind in FETCHED]
 
 
 def _typed_option(connection: Connection, conversation_id: str, rows: Sequence[sa.Row[Any]]) -> str:
     """Return the option a person chose by typing its number or a command, '' if they did not."""
     if len(rows) > 1 or rows[0].kind == Kind.MEDIA:
         return ""
-    text, row = _own(rows[0]).strip().rstrip("."), rows[0]
+    row = rows[0]
+    text = texts.open_message(connection, row)[0].strip().rstrip(".")
     about = cards.before(connection, conversation_id, row.sent_us, row.quotes)
     if row.kind == Kind.TEXT and (command := text.lower()) in _COMMANDS:
         return _open_card(connection, conversation_id, about, wanted=_COMMANDS[command])
@@ -432,12 +422,12 @@ def _typed_option(connection: Connection, conversation_id: str, rows: Sequence[s
 def _open_card(connection: Connection, conversation_id: str, about: Sequence[cards.Before], *, wanted: bool) -> str:
     """Return the option of the only card that a person had before them and has not answered, '' if there is not one."""
     given = connection.execute(
-        sa.select(turns.c.body)
+        sa.select(turns.c.approval_id)
         .where(turns.c.conversation_id == conversation_id)
         .order_by(turns.c.create_us.desc())
         .limit(_LAST_TURNS)
     )
-    answered = {json.loads(row.body)["approval_id"] for row in given}
+    answered = set(given.scalars())
     waiting = [one.option(wanted) for one in about if one.approval_id and one.approval_id not in answered]
     found = list(filter(None, waiting))
     return found[0] if len(found) == 1 else ""

@@ -46,12 +46,12 @@ def parse(account: str, body: bytes) -> Sequence[Element]:
         update = json.loads(body)
         update_id = int(update["update_id"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        return [Element(account, f"kept:{hashlib.sha256(body).hexdigest()}", Kept("unknown_body"), body)]
+        return [Element(account, f"kept:{hashlib.sha256(body).hexdigest()}", Kept("unknown_body"))]
     try:
         content = _content(update)
     except (ValueError, KeyError, TypeError, AttributeError):
         content = Kept("unreadable")
-    return [Element(account, f"update:{update_id}", content, body)]
+    return [Element(account, f"update:{update_id}", content)]
 
 
 def _content(update: _Json) -> Content:

@@ -49,6 +49,7 @@ LIMITS: Final = Limits(
     pair_burst=10,
     account_us=SECOND_US // 80,
     window_us=_DAY_US - _WINDOW_MARGIN_US,
+    tells_delivery=True,
 )
 
 
@@ -111,11 +112,11 @@ class WhatsApp:
         return challenge if same and own and usable else None
 
     def parse(self, body: bytes) -> Sequence[Element]:
-        """Return the elements of a webhook; those of other numbers than ours are kept."""
+        """Return the elements of a webhook; those of other numbers than ours are only noted."""
         return [
             element
             if element.account in self._numbers or isinstance(element.content, Kept)
-            else Element(element.account, element.element_id, Kept("other_number"), element.body)
+            else Element(element.account, element.element_id, Kept("other_number"))
             for element in parse(body)
         ]
 

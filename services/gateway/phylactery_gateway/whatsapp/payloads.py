@@ -108,11 +108,11 @@ def _isolated(
             content = Kept("standby")
     except (_UnreadableError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
         return _kept(account, body, "unreadable")
-    return Element(account, element_id, content, body) if account else _kept("", body, "no_account")
+    return Element(account, element_id, content) if account else _kept("", body, "no_account")
 
 
 def _kept(account: str, body: bytes, reason: str) -> Element:
-    return Element(account, f"kept:{hashlib.sha256(body).hexdigest()}", Kept(reason), body)
+    return Element(account, f"kept:{hashlib.sha256(body).hexdigest()}", Kept(reason))
 
 
 def _message(message: _Json, value: _Json) -> tuple[str, Content]:
