@@ -126,7 +126,7 @@ async def test_the_command_says_what_it_did_and_how_the_agent_knows_the_person(t
         done = run("erase", "whatsapp", "34600000001")
         assert (done.returncode, done.stderr) == (0, "")
         assert "1 received and 1 sent message erased" in done.stdout
-        assert f"phylactery erase --user wa:{user}" in done.stdout
+        assert f"phylactery erase wa:{user}\n" in done.stdout
         again = run("erase", "whatsapp", "34600000001")
         assert (again.returncode, again.stderr) == (2, "gateway: nobody is known on whatsapp as '34600000001'\n")
         assert run("erase", "whatsapp").returncode == 2

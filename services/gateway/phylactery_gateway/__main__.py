@@ -127,7 +127,7 @@ def erase_person(channel: str, value: str) -> None:
         done = asyncio.run(erase(database, channel, value, SystemClock().now_us()))
     sys.stdout.write(f"gateway: {done.received} received and {done.sent} sent message erased\n")
     for subject in done.subjects:
-        sys.stdout.write(f"gateway: the rest is erased by: phylactery erase --user {subject}\n")
+        sys.stdout.write(f"gateway: the rest is erased by: phylactery erase {subject}\n")
 
 
 def run() -> None:
