@@ -117,7 +117,10 @@ async def test_what_somebody_says_after_an_escalation_has_ended_is_not_for_its_h
         shown = await worker.get(one.escalation_id)
         assert (list(shown.conversation), shown.conversation_unavailable) == ([], False)
         assert "privado" not in str(shown)
-    assert ("mi pedido no llega" in [entry.text for entry in shown.entries]) is (end == "released")
+        assert [entry.text for entry in shown.entries if entry.kind != escalation_pb2.ESCALATION_ENTRY_KIND_CLOSED] == (
+            ["", "", "", ""] if end == "released" else [""]
+        )
+        assert (shown.escalation.reason, shown.form_state, shown.escalation.summary) == ("", "", "")
 
 
 async def test_what_was_said_meanwhile_is_in_the_window_of_the_next_turn_as_data(desk: Desk) -> None:

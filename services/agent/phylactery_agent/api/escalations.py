@@ -108,12 +108,18 @@ class OpenRequest(EdgeModel):
 class ShownEscalation:
     """An escalation with its entries and the recent conversation; None if memory did not respond.
 
-    Once the escalation has ended, the conversation is the user's own again, and no handler reads it.
+    While somebody else has it, nobody but they read the conversation; once it has ended, it is the user's own again.
     """
 
     escalation: StoredEscalation
     entries: Sequence[QueueEntry]
     conversation: Sequence[TranscriptMessage] | None
+
+
+def _reads(handler: Handler, escalation: StoredEscalation) -> bool:
+    if escalation.status is EscalationStatus.CLAIMED:
+        return escalation.handler == handler.subject
+    return escalation.status in ACTIVE
 
 
 def handler_of(principal: Principal) -> Handler:
@@ -150,7 +156,7 @@ class EscalationEdge:
         """Return an escalation with the recent conversation. Raise NotFound ESCALATION_NOT_FOUND."""
         handler = handler_of(principal)
         escalation, entries = await self.lists.get(handler, escalation_id)
-        if escalation.status not in ACTIVE:
+        if not _reads(handler, escalation):
             return ShownEscalation(escalation, entries, ())
         try:
             await self.delivery.flush("transcript", escalation.thread_key)
@@ -159,8 +165,8 @@ class EscalationEdge:
             )
         except (MemoryUnavailableError, MemoryRefusedError):
             return ShownEscalation(escalation, entries, None)
-        escalation, entries = await self.lists.get(handler, escalation_id)  # it may have ended meanwhile
-        return ShownEscalation(escalation, entries, page.messages[::-1] if escalation.status in ACTIVE else ())
+        escalation, entries = await self.lists.get(handler, escalation_id)  # it may have changed meanwhile
+        return ShownEscalation(escalation, entries, page.messages[::-1] if _reads(handler, escalation) else ())
 
     async def claim(self, principal: Principal, request: ClaimRequest) -> StoredEscalation:
         """Claim an escalation for the caller. Raise as EscalationStore.claim, FailedPrecondition HANDOFF_OFF."""
@@ -177,7 +183,7 @@ class EscalationEdge:
         return await self.store.reply(handler_of(principal), request.escalation_id, request.request_id, request.text)
 
     async def add_note(self, principal: Principal, request: SayRequest) -> QueueEntry:
-        """Add a note that only handlers see."""
+        """Add a note that only handlers see, under the caller's claim."""
         return await self.store.add_note(handler_of(principal), request.escalation_id, request.request_id, request.text)
 
     async def release(self, principal: Principal, request: ReleaseRequest) -> StoredEscalation:

@@ -117,7 +117,7 @@ class _EscalationEntryKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_E
     ESCALATION_ENTRY_KIND_EXPIRED: _EscalationEntryKind.ValueType  # 7
     """ESCALATION_ENTRY_KIND_EXPIRED records that a claim expired; actor is whose it was."""
     ESCALATION_ENTRY_KIND_RELEASED: _EscalationEntryKind.ValueType  # 8
-    """ESCALATION_ENTRY_KIND_RELEASED records that the agent goes on; text is the summary."""
+    """ESCALATION_ENTRY_KIND_RELEASED records that the agent goes on."""
     ESCALATION_ENTRY_KIND_CLOSED: _EscalationEntryKind.ValueType  # 9
     """ESCALATION_ENTRY_KIND_CLOSED records that it ended without a handler; text is the reason."""
     ESCALATION_ENTRY_KIND_REQUESTED: _EscalationEntryKind.ValueType  # 10
@@ -145,7 +145,7 @@ ESCALATION_ENTRY_KIND_REQUEUED: EscalationEntryKind.ValueType  # 6
 ESCALATION_ENTRY_KIND_EXPIRED: EscalationEntryKind.ValueType  # 7
 """ESCALATION_ENTRY_KIND_EXPIRED records that a claim expired; actor is whose it was."""
 ESCALATION_ENTRY_KIND_RELEASED: EscalationEntryKind.ValueType  # 8
-"""ESCALATION_ENTRY_KIND_RELEASED records that the agent goes on; text is the summary."""
+"""ESCALATION_ENTRY_KIND_RELEASED records that the agent goes on."""
 ESCALATION_ENTRY_KIND_CLOSED: EscalationEntryKind.ValueType  # 9
 """ESCALATION_ENTRY_KIND_CLOSED records that it ended without a handler; text is the reason."""
 ESCALATION_ENTRY_KIND_REQUESTED: EscalationEntryKind.ValueType  # 10
@@ -205,7 +205,9 @@ class Escalation(_message.Message):
     policy: Global___EscalationPolicy.ValueType
     """policy is why it was opened."""
     reason: _builtins.str
-    """reason is a sentence that describes the reason, possibly in the words of the user. It is data, not an instruction."""
+    """reason is a sentence that describes the reason, possibly in the words of the user. It is data, not an instruction.
+    Empty once the escalation has ended.
+    """
     subject: _builtins.str
     """subject is the user whose conversation it is."""
     thread_id: _builtins.str
@@ -221,7 +223,9 @@ class Escalation(_message.Message):
     end_reason: _builtins.str
     """end_reason is a stable code for why it ended: RELEASED, TIMEOUT."""
     summary: _builtins.str
-    """summary is what the handler wrote when they released it."""
+    """summary is what the handler wrote when they released it, in the response of that release alone. The transcript
+    keeps it.
+    """
     @_builtins.property
     def claim_expire_time(self) -> _timestamp_pb2.Timestamp:
         """claim_expire_time is when the claim expires. Unset without a claim."""
@@ -268,7 +272,7 @@ Global___Escalation: _TypeAlias = Escalation  # noqa: Y015
 
 @_typing.final
 class EscalationEntry(_message.Message):
-    """EscalationEntry is one stored entry of the queue. It never changes, so it can be sent again unchanged."""
+    """EscalationEntry is one stored entry of the queue. Only its text changes: it is removed at the end."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -290,7 +294,9 @@ class EscalationEntry(_message.Message):
     actor: _builtins.str
     """actor is the subject that caused it. Empty for the agent's own jobs."""
     text: _builtins.str
-    """text is the message, note or summary. It is data, not an instruction."""
+    """text is the message, note, reason or summary. It is data, not an instruction. Empty once the escalation has ended,
+    and, of a message, reply or note, while another handler has the claim.
+    """
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """create_time is when it was stored."""
@@ -457,7 +463,7 @@ class GetEscalationResponse(_message.Message):
     """conversation_unavailable is true if the memory service did not respond; the entries are complete without it."""
     form_state: _builtins.str
     """form_state is the state of the form when the escalation was opened, as JSON without sensitive values. Empty without
-    a form.
+    a form, and once the escalation has ended.
     """
     @_builtins.property
     def escalation(self) -> Global___Escalation:
@@ -470,7 +476,8 @@ class GetEscalationResponse(_message.Message):
     @_builtins.property
     def conversation(self) -> _containers.RepeatedCompositeFieldContainer[Global___ConversationMessage]:
         """conversation is the most recent part of the conversation, at most 30 messages and 20,000 characters, in order.
-        It is empty once the escalation has ended: what the user says later is not for its handlers.
+        It is empty while another handler has the claim, and once the escalation has ended: what the user says later is not
+        for its handlers.
         """
 
     def __init__(

@@ -133,7 +133,8 @@ class EscalationServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AddNote(self, request, context):
-        """AddNote adds a note that only handlers see. It needs no claim. Repeating a request_id adds nothing a second time.
+        """AddNote adds a note that only handlers see. It needs the caller's claim and fails as ReplyAsHuman does. Repeating a
+        request_id adds nothing a second time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -56,7 +56,9 @@ class EscalationServiceStub:
     request_id sends nothing a second time.
     """
     AddNote: _grpc.UnaryUnaryMultiCallable[_escalation_pb2.AddNoteRequest, _escalation_pb2.AddNoteResponse]
-    """AddNote adds a note that only handlers see. It needs no claim. Repeating a request_id adds nothing a second time."""
+    """AddNote adds a note that only handlers see. It needs the caller's claim and fails as ReplyAsHuman does. Repeating a
+    request_id adds nothing a second time.
+    """
     ReleaseEscalation: _grpc.UnaryUnaryMultiCallable[_escalation_pb2.ReleaseEscalationRequest, _escalation_pb2.ReleaseEscalationResponse]
     """ReleaseEscalation ends the caller's claim: the agent goes on, with the summary as data, or the escalation goes back
     to the queue. It fails as ReplyAsHuman does. Releasing again in the same way, by the same handler who has not
@@ -104,7 +106,9 @@ class EscalationServiceAsyncStub(EscalationServiceStub):
     request_id sends nothing a second time.
     """
     AddNote: _aio.UnaryUnaryMultiCallable[_escalation_pb2.AddNoteRequest, _escalation_pb2.AddNoteResponse]  # type: ignore[assignment]
-    """AddNote adds a note that only handlers see. It needs no claim. Repeating a request_id adds nothing a second time."""
+    """AddNote adds a note that only handlers see. It needs the caller's claim and fails as ReplyAsHuman does. Repeating a
+    request_id adds nothing a second time.
+    """
     ReleaseEscalation: _aio.UnaryUnaryMultiCallable[_escalation_pb2.ReleaseEscalationRequest, _escalation_pb2.ReleaseEscalationResponse]  # type: ignore[assignment]
     """ReleaseEscalation ends the caller's claim: the agent goes on, with the summary as data, or the escalation goes back
     to the queue. It fails as ReplyAsHuman does. Releasing again in the same way, by the same handler who has not
@@ -185,7 +189,9 @@ class EscalationServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _escalation_pb2.AddNoteRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_escalation_pb2.AddNoteResponse, _abc.Awaitable[_escalation_pb2.AddNoteResponse]]:
-        """AddNote adds a note that only handlers see. It needs no claim. Repeating a request_id adds nothing a second time."""
+        """AddNote adds a note that only handlers see. It needs the caller's claim and fails as ReplyAsHuman does. Repeating a
+        request_id adds nothing a second time.
+        """
 
     @_abc_1.abstractmethod
     def ReleaseEscalation(

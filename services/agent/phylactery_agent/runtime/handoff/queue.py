@@ -20,6 +20,7 @@ from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.ports.gate import Language
 from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.runtime.effects.outbox import queue_transcript
+from phylactery_agent.runtime.handoff import texts
 from phylactery_agent.runtime.handoff.records import QueueEntry, StoredEscalation
 from phylactery_agent.runtime.handoff.status import ACTIVE, EntryKind, EscalationStatus, advance
 from phylactery_agent.runtime.storage.events import append_event
@@ -28,9 +29,7 @@ from phylactery_agent.runtime.storage.schema import (
     ESCALATION_ENTRIES,
     ESCALATION_QUEUES,
     ESCALATIONS,
-    TEXT,
     THREADS,
-    to_bytes,
 )
 
 HANDED_OFF: Final = "HANDED_OFF"
@@ -42,14 +41,18 @@ TIMEOUT: Final = "TIMEOUT"
 RELEASED: Final = "RELEASED"
 """The end reason of an escalation that its handler gave back to the agent."""
 
+_TEXTS: Final = ("reason", "form_state", "summary")
 _ESCALATION = Columns(
     StoredEscalation,
     ESCALATIONS,
-    forms={"status": Form(EscalationStatus), "reason": TEXT, "form_state": TEXT, "summary": TEXT},
-    besides=("owner",),
+    forms={"status": Form(EscalationStatus)},
+    besides=("owner", *_TEXTS),
 )
-ENTRY: Final = Columns(
-    QueueEntry, ESCALATION_ENTRIES, forms={"kind": Form(EntryKind), "status": Form(EscalationStatus), "text": TEXT}
+_ENTRY: Final = Columns(
+    QueueEntry,
+    ESCALATION_ENTRIES,
+    forms={"kind": Form(EntryKind), "status": Form(EscalationStatus)},
+    besides=("text",),
 )
 IS_ACTIVE_ESCALATION = ESCALATIONS.c.status.in_([sa.literal_column(f"'{status}'") for status in ACTIVE])
 """Literals rather than parameters, as in the partial index that the planner is to choose."""
@@ -82,9 +85,16 @@ def queue_key(tenant: str) -> str:
     return f"escalations:{tenant}"
 
 
-def escalation_of(row: Row[Any] | Record) -> StoredEscalation:
+def escalation_of(connection: Connection, row: Row[Any] | Record) -> StoredEscalation:
     """Return an escalation as its row says."""
-    return _ESCALATION.read(row, owner=Owner(row.tenant, row.user_id))
+    opened = {name: texts.read(connection, getattr(row, name), row.escalation_id) for name in _TEXTS}
+    return _ESCALATION.read(row, owner=Owner(row.tenant, row.user_id), **opened)
+
+
+def entry_of(connection: Connection, row: Row[Any], *, withheld: bool = False) -> QueueEntry:
+    """Return an entry of the queue, without its text if that is withheld."""
+    text = "" if withheld else texts.read(connection, row.text, row.escalation_id)
+    return _ENTRY.read(row, text=text)
 
 
 def lock_thread(connection: Connection, thread_key: str) -> Record | None:
@@ -95,13 +105,13 @@ def lock_thread(connection: Connection, thread_key: str) -> Record | None:
 def active_of(connection: Connection, thread_key: str) -> StoredEscalation | None:
     """Return the thread's escalation that has not ended, locked until the commit."""
     row = _ACTIVE_OF.one(connection, {"of_thread": thread_key})
-    return None if row is None else escalation_of(row)
+    return None if row is None else escalation_of(connection, row)
 
 
 def locked(connection: Connection, escalation_id: str) -> StoredEscalation | None:
     """Return an escalation, locked until the commit; its thread must be locked."""
     row = _BY_ID.one(connection, {"of_it": escalation_id})
-    return None if row is None else escalation_of(row)
+    return None if row is None else escalation_of(connection, row)
 
 
 def open_in(
@@ -126,9 +136,9 @@ def open_in(
             run_id=run_id,
             status=EscalationStatus.OPEN,
             policy=wanted.policy,
-            reason=to_bytes(wanted.reason),
+            reason=texts.seal(connection, wanted.reason, escalation_id),
             form_id=wanted.form_id,
-            form_state=to_bytes(wanted.form_state),
+            form_state=texts.seal(connection, wanted.form_state, escalation_id),
             language=language,
             handler="",
             display_name="",
@@ -166,7 +176,8 @@ def note(
         sa.insert(ESCALATION_ENTRIES).values(
             tenant=tenant,
             once=once or f"entry:{entry.sequence}",
-            **dict(zip(ENTRY.names, ENTRY.values(entry), strict=True)),
+            text=texts.seal(connection, text, escalation.escalation_id),
+            **_ENTRY.named(entry),
         )
     )
     return entry
@@ -175,7 +186,7 @@ def note(
 def move(connection: Connection, escalation: StoredEscalation, to: EscalationStatus, **values: Any) -> StoredEscalation:
     """Set the state of a locked escalation whose thread is locked, and whether the agent is silent in the thread.
 
-    Raise EscalationTransitionError.
+    The one that ends it empties its texts. Raise EscalationTransitionError.
     """
     status = advance(escalation.status, to)
     connection.execute(
@@ -183,6 +194,8 @@ def move(connection: Connection, escalation: StoredEscalation, to: EscalationSta
         .where(ESCALATIONS.c.escalation_id == escalation.escalation_id)
         .values(status=status, **values)
     )
+    if status not in ACTIVE:
+        texts.empty(connection, escalation.escalation_id)
     silent = status is EscalationStatus.CLAIMED
     connection.execute(
         sa.update(THREADS).where(THREADS.c.thread_key == escalation.thread_key).values(handed_off=silent)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
@@ -27,12 +28,12 @@ from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.outbox import queue_transcript
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, Shares, spent_error
 from phylactery_agent.runtime.handoff.queue import (
-    ENTRY,
     IS_ACTIVE_ESCALATION,
     RELEASED,
     STOPPED_FOR_PERSON,
     TIMEOUT,
     close,
+    entry_of,
     escalation_of,
     language_of,
     lock_thread,
@@ -47,6 +48,7 @@ from phylactery_agent.runtime.handoff.queue import (
 )
 from phylactery_agent.runtime.handoff.records import Handler, QueueEntry, ReleaseTo, StoredEscalation
 from phylactery_agent.runtime.handoff.status import ACTIVE, EntryKind, EscalationStatus
+from phylactery_agent.runtime.handoff.texts import is_same
 from phylactery_agent.runtime.runs.queries import no_thread
 from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.storage import metrics
@@ -110,7 +112,7 @@ class EscalationStore:
             if before is not None:
                 if before.thread_key != key:
                     raise _conflict(request_id)
-                return escalation_of(before), False
+                return escalation_of(connection, before), False
             newest = sa.select(RUNS.c.language).where(RUNS.c.thread_key == key).order_by(RUNS.c.created_us.desc())
             language = connection.execute(newest.limit(1)).scalar() or "es"
             of = Lease("", request_id, thread_id, owner, holder="", fence=0)
@@ -226,13 +228,15 @@ class EscalationStore:
         return entry
 
     async def add_note(self, handler: Handler, escalation_id: str, request_id: str, text: str) -> QueueEntry:
-        """Add a note that only handlers see, once per request_id. Raise NotFound, AlreadyExists REQUEST_CONFLICT."""
+        """Add a note that only handlers see, under the handler's claim, once per request_id. Raise as reply."""
         once = f"note:{handler.subject}:{request_id}"
 
         def work(connection: Connection, now: int) -> tuple[StoredEscalation, QueueEntry]:
             escalation = _lock(connection, handler, _of_tenant(connection, handler, escalation_id))
-            there = _before(connection, escalation, once, request_id, text)
-            return escalation, there or note(
+            if (there := _before(connection, escalation, once, request_id, text)) is not None:
+                return escalation, there
+            _require_claim(escalation, handler, now)
+            return escalation, note(
                 connection, escalation, EntryKind.NOTE, actor=handler.subject, text=text, once=once, now=now
             )
 
@@ -249,7 +253,7 @@ class EscalationStore:
         def work(connection: Connection, now: int) -> StoredEscalation:
             escalation = _lock(connection, handler, _of_tenant(connection, handler, escalation_id))
             if escalation.status is EscalationStatus.RELEASED and escalation.handler == handler.subject:
-                return escalation
+                return replace(escalation, summary=summary)
             if to == "queue" and _requeued(connection, escalation, handler, summary):
                 return escalation
             _require_claim(escalation, handler, now)
@@ -262,13 +266,12 @@ class EscalationStore:
                 claim_until_us=0,
                 ended_us=now,
                 end_reason=RELEASED,
-                summary=summary.encode("utf-8", "surrogatepass"),
             )
-            entry = note(connection, moved, EntryKind.RELEASED, actor=handler.subject, text=summary, now=now)
+            entry = note(connection, moved, EntryKind.RELEASED, actor=handler.subject, now=now)
             tell(connection, moved, entry, now=now)
             key = "human_summary" if summary else "human_left"
             _keep(connection, moved, f"{escalation_id}.{entry.sequence}", key, summary, now=now)
-            return moved
+            return replace(moved, summary=summary)  # which the transcript has, and this store no longer
 
         reach("agent.handoff.release.before")
         released = await self._write(work)
@@ -342,7 +345,7 @@ def _of_tenant(connection: Connection, handler: Handler, escalation_id: str) -> 
     row = connection.execute(query).one_or_none()
     if row is None:
         raise no_escalation(escalation_id)
-    return escalation_of(row)
+    return escalation_of(connection, row)
 
 
 def no_escalation(escalation_id: str) -> NotFound:
@@ -432,10 +435,9 @@ def _before(
     row = connection.execute(query).one_or_none()
     if row is None:
         return None
-    entry = ENTRY.read(row)
-    if (entry.escalation_id, entry.text) != (escalation.escalation_id, text):
+    if row.escalation_id != escalation.escalation_id or not is_same(connection, row.text, text, row.escalation_id):
         raise _conflict(request_id)
-    return entry
+    return entry_of(connection, row)
 
 
 def _requeued(connection: Connection, escalation: StoredEscalation, handler: Handler, summary: str) -> bool:
@@ -451,7 +453,7 @@ def _requeued(connection: Connection, escalation: StoredEscalation, handler: Han
         .limit(1)
     )
     row = connection.execute(query).one_or_none()
-    last = None if row is None else ENTRY.read(row)
+    last = None if row is None else entry_of(connection, row)
     return last is not None and (last.kind, last.text) == (EntryKind.REQUEUED, summary)
 
 

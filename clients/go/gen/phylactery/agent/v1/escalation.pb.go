@@ -175,7 +175,7 @@ const (
 	EscalationEntryKind_ESCALATION_ENTRY_KIND_REQUEUED EscalationEntryKind = 6
 	// ESCALATION_ENTRY_KIND_EXPIRED records that a claim expired; actor is whose it was.
 	EscalationEntryKind_ESCALATION_ENTRY_KIND_EXPIRED EscalationEntryKind = 7
-	// ESCALATION_ENTRY_KIND_RELEASED records that the agent goes on; text is the summary.
+	// ESCALATION_ENTRY_KIND_RELEASED records that the agent goes on.
 	EscalationEntryKind_ESCALATION_ENTRY_KIND_RELEASED EscalationEntryKind = 8
 	// ESCALATION_ENTRY_KIND_CLOSED records that it ended without a handler; text is the reason.
 	EscalationEntryKind_ESCALATION_ENTRY_KIND_CLOSED EscalationEntryKind = 9
@@ -303,6 +303,7 @@ type Escalation struct {
 	// policy is why it was opened.
 	Policy EscalationPolicy `protobuf:"varint,3,opt,name=policy,proto3,enum=phylactery.agent.v1.EscalationPolicy" json:"policy,omitempty"`
 	// reason is a sentence that describes the reason, possibly in the words of the user. It is data, not an instruction.
+	// Empty once the escalation has ended.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// subject is the user whose conversation it is.
 	Subject string `protobuf:"bytes,5,opt,name=subject,proto3" json:"subject,omitempty"`
@@ -326,7 +327,8 @@ type Escalation struct {
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// end_reason is a stable code for why it ended: RELEASED, TIMEOUT.
 	EndReason string `protobuf:"bytes,15,opt,name=end_reason,json=endReason,proto3" json:"end_reason,omitempty"`
-	// summary is what the handler wrote when they released it.
+	// summary is what the handler wrote when they released it, in the response of that release alone. The transcript
+	// keeps it.
 	Summary       string `protobuf:"bytes,16,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -474,7 +476,7 @@ func (x *Escalation) GetSummary() string {
 	return ""
 }
 
-// EscalationEntry is one stored entry of the queue. It never changes, so it can be sent again unchanged.
+// EscalationEntry is one stored entry of the queue. Only its text changes: it is removed at the end.
 type EscalationEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// sequence is its position in the queue of the tenant, from 1.
@@ -487,7 +489,8 @@ type EscalationEntry struct {
 	State EscalationState `protobuf:"varint,4,opt,name=state,proto3,enum=phylactery.agent.v1.EscalationState" json:"state,omitempty"`
 	// actor is the subject that caused it. Empty for the agent's own jobs.
 	Actor string `protobuf:"bytes,5,opt,name=actor,proto3" json:"actor,omitempty"`
-	// text is the message, note or summary. It is data, not an instruction.
+	// text is the message, note, reason or summary. It is data, not an instruction. Empty once the escalation has ended,
+	// and, of a message, reply or note, while another handler has the claim.
 	Text string `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`
 	// create_time is when it was stored.
 	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
@@ -839,12 +842,13 @@ type GetEscalationResponse struct {
 	// entries are its newest entries, at most 200, in order.
 	Entries []*EscalationEntry `protobuf:"bytes,2,rep,name=entries,proto3" json:"entries,omitempty"`
 	// conversation is the most recent part of the conversation, at most 30 messages and 20,000 characters, in order.
-	// It is empty once the escalation has ended: what the user says later is not for its handlers.
+	// It is empty while another handler has the claim, and once the escalation has ended: what the user says later is not
+	// for its handlers.
 	Conversation []*ConversationMessage `protobuf:"bytes,3,rep,name=conversation,proto3" json:"conversation,omitempty"`
 	// conversation_unavailable is true if the memory service did not respond; the entries are complete without it.
 	ConversationUnavailable bool `protobuf:"varint,4,opt,name=conversation_unavailable,json=conversationUnavailable,proto3" json:"conversation_unavailable,omitempty"`
 	// form_state is the state of the form when the escalation was opened, as JSON without sensitive values. Empty without
-	// a form.
+	// a form, and once the escalation has ended.
 	FormState     string `protobuf:"bytes,5,opt,name=form_state,json=formState,proto3" json:"form_state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

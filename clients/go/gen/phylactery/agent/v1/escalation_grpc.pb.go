@@ -56,7 +56,8 @@ type EscalationServiceClient interface {
 	// with FAILED_PRECONDITION and CLAIM_REQUIRED, or CLAIM_EXPIRED once it has expired, and nothing is sent. Repeating a
 	// request_id sends nothing a second time.
 	ReplyAsHuman(ctx context.Context, in *ReplyAsHumanRequest, opts ...grpc.CallOption) (*ReplyAsHumanResponse, error)
-	// AddNote adds a note that only handlers see. It needs no claim. Repeating a request_id adds nothing a second time.
+	// AddNote adds a note that only handlers see. It needs the caller's claim and fails as ReplyAsHuman does. Repeating a
+	// request_id adds nothing a second time.
 	AddNote(ctx context.Context, in *AddNoteRequest, opts ...grpc.CallOption) (*AddNoteResponse, error)
 	// ReleaseEscalation ends the caller's claim: the agent goes on, with the summary as data, or the escalation goes back
 	// to the queue. It fails as ReplyAsHuman does. Releasing again in the same way, by the same handler who has not
@@ -206,7 +207,8 @@ type EscalationServiceServer interface {
 	// with FAILED_PRECONDITION and CLAIM_REQUIRED, or CLAIM_EXPIRED once it has expired, and nothing is sent. Repeating a
 	// request_id sends nothing a second time.
 	ReplyAsHuman(context.Context, *ReplyAsHumanRequest) (*ReplyAsHumanResponse, error)
-	// AddNote adds a note that only handlers see. It needs no claim. Repeating a request_id adds nothing a second time.
+	// AddNote adds a note that only handlers see. It needs the caller's claim and fails as ReplyAsHuman does. Repeating a
+	// request_id adds nothing a second time.
 	AddNote(context.Context, *AddNoteRequest) (*AddNoteResponse, error)
 	// ReleaseEscalation ends the caller's claim: the agent goes on, with the summary as data, or the escalation goes back
 	// to the queue. It fails as ReplyAsHuman does. Releasing again in the same way, by the same handler who has not
