@@ -161,11 +161,13 @@ def test_without_details_a_person_reads_what_is_said_and_asked_and_no_internal_w
             printer.show(event)
     assert out.getvalue() == ""
     printer.show(event_pb2.Event(message=event_pb2.AssistantMessage(text="Done.")))
-    printer.show(event_pb2.Event(notice=event_pb2.Notice(reason="SECRETS_REDACTED", direction="in", kinds=["aws_key"])))
+    for direction in ("in", "out"):
+        said = event_pb2.Notice(reason="SECRETS_REDACTED", direction=direction, kinds=["aws_key"])
+        printer.show(event_pb2.Event(notice=said))  # that of the person's own message is in the reply
     printer.show(event_pb2.Event(notice=event_pb2.Notice(reason="MODEL_UNAVAILABLE")))
     assert [line.strip() for line in out.getvalue().splitlines()] == [
         "agent › Done.",
-        "· notice   secrets were removed, in what you said: aws_key",
+        "· notice   secrets were removed, in the answer: aws_key",
     ]
     asked = event_pb2.ApprovalRequired(approval_id="ap_aaaaaa", tool="write_file", risk="medium", code="ABCDEFGHIJ")
     printer.show(event_pb2.Event(approval_required=asked))

@@ -224,3 +224,16 @@ async def test_telegram_has_buttons_too(whole: Whole) -> None:
     await whole.desk.until(lambda: whole.system.written("a.txt"), "the write")
     await whole.desk.until(lambda: len(bot.sent) == 2, "a reply")
     assert "answerCallbackQuery" in bot.calls
+
+
+@pytest.mark.slow
+async def test_what_was_masked_is_said_on_a_phone_once_before_what_was_done_with_it(whole: Whole) -> None:
+    phone = whole.desk.phone()
+    await phone.say('escribe "mi contraseña es Gato99Perro" en a.txt')
+    await whole.desk.until(lambda: any(one.choices for one in phone.inbox), "a question")
+    said = "\n".join(one.text for one in phone.inbox)
+    assert said.startswith("No guardo contraseñas, PIN ni claves: donde has escrito una")
+    assert said.count("No guardo contraseñas") == 1
+    await phone.press(phone.inbox[-1], "Sí")
+    await whole.desk.until(lambda: "a.txt" in phone.inbox[-1].text and not phone.inbox[-1].choices, "a reply")
+    assert (whole.sandbox / "a.txt").read_text().strip() == "mi contraseña es «password»"

@@ -23,6 +23,7 @@ from phylactery_cli.terminal import one_line, printable
 _HASH_CHARACTERS = 12
 _FOR_EVERYBODY = frozenset({"SECRETS_REDACTED", "NOT_INSPECTED", "DO_NOT_STORE", "TRANSCRIPT_FULL"})
 """Notices about the handling of a person's words."""
+
 _STILL_WAITS = frozenset({"AWAITING_APPROVAL", "GATE_UNAVAILABLE"})
 """Reasons of turns whose run keeps waiting; a failed run with the second reason had no card."""
 _HIGH = frozenset({"high", "critical"})
@@ -30,6 +31,12 @@ _WITHOUT_ANSWER = (event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_DEAD)
 _WHERE = {"in": "event_in", "out": "event_out", "result": "event_in_result"}
 """The texts that say what was inspected."""
 _DECISION_STYLES = {"ALLOW": "green", "AUTH_REQUIRED": "yellow", "BLOCKED": "red"}
+
+
+def _is_for_everybody(notice: event_pb2.Notice) -> bool:
+    """Return True for a notice that people read; what was removed from their own message is in the reply."""
+    own = notice.reason == "SECRETS_REDACTED" and notice.direction == "in"
+    return notice.reason in _FOR_EVERYBODY and not own
 
 
 class EventPrinter:
@@ -162,7 +169,7 @@ class EventPrinter:
                 self._cards.pop("", None)  # an older agent does not name the card's run and has one card at a time
             case "step" if event.step.status == "pending":
                 return None  # a plan is shown when its steps begin
-        if not self.details and not (kind == "notice" and event.notice.reason in _FOR_EVERYBODY):
+        if not self.details and not (kind == "notice" and _is_for_everybody(event.notice)):
             return None
         note: Callable[[event_pb2.Event], Text] | None = getattr(self._notes, kind, None)
         return note(event) if note else None

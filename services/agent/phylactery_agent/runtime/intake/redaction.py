@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, get_args
 
 from phylactery_chassis.errors import InvalidArgument, Unavailable, Violation
 from phylactery_chassis.telemetry.logs import get_logger
 
-from phylactery_agent.ports import GateRefusedError, GateUnavailableError, Inspected
+from phylactery_agent.i18n.texts import say
+from phylactery_agent.ports import GateRefusedError, GateUnavailableError, Inspected, Language
 from phylactery_agent.ports.services import Services
 from phylactery_agent.rules.expressions import expression
 from phylactery_agent.rules.intents import asks_not_to_store, is_fixed_talk, parse_reply
@@ -93,6 +94,9 @@ def _without_codes(text: str) -> str:
 _REPLY: Final = expression(r"^(?:(?:APROBAR|APPROVE)\s+ap_[a-z2-7]{26}\s+_{8}|(?:RECHAZAR|REJECT)\s+ap_[a-z2-7]{26})$")
 """A strict reply, masked, to an approval in RiskGate's naming: it contains no other words."""
 HIDDEN: Final = "••••••"
+_MASKED: Final = "secret:"
+"""How a finding begins that is masked in what is stored, as «kind»; personal data stays."""
+_TOLD: Final = ("words_redacted", "words_redacted_form")
 """What is stored instead of words said in a form with sensitive fields."""
 _TEXT_REFUSED: Final = frozenset({"INVALID_REQUEST", "TOO_MANY_FINDINGS"})
 _CODES: Final = " "
@@ -140,7 +144,7 @@ class Sanitizing:
         return Taken(
             text=shown,
             findings=json.dumps(
-                [f"secret:{kind}" for kind in looked.secrets] + [f"personal:{kind}" for kind in looked.personal]
+                [f"{_MASKED}{kind}" for kind in looked.secrets] + [f"personal:{kind}" for kind in looked.personal]
             ),
             do_not_store=asks_not_to_store(masked.text),
             sealed_code=self._sealer.seal(codes, turn_id=turn_id) if codes else None,
@@ -202,6 +206,19 @@ class Sanitizing:
 def kinds_found(findings: str) -> Sequence[str]:
     """Return the kinds found in a message; empty if it was not inspected."""
     return [str(kind) for kind in json.loads(findings)] if findings else []
+
+
+def masks_told(findings: str, language: Language, *, in_form: bool) -> str:
+    """Return the sentence with which a reply begins to a message in which something was masked, '' if nothing was."""
+    masks = [f"«{one.removeprefix(_MASKED)}»" for one in kinds_found(findings) if one.startswith(_MASKED)]
+    return say(_TOLD[in_form], language, masks=", ".join(dict.fromkeys(masks))) if masks else ""
+
+
+def without_masks_told(reply: str) -> str:
+    """Return a reply without that sentence."""
+    told, _, rest = reply.partition("\n\n")
+    begins = (say(key, language, masks="\0").partition("\0")[0] for key in _TOLD for language in get_args(Language))
+    return rest if rest and any(told.startswith(one) for one in begins) else reply
 
 
 def _words_of(turn_id: str) -> str:

@@ -21,6 +21,7 @@ from phylactery_agent.i18n.texts import is_unknown, shortened
 from phylactery_agent.ports import ApprovalRequest, EffectState, Language
 from phylactery_agent.rules.commands import Command, read_command
 from phylactery_agent.rules.intents import parse_reply, without_store_phrase
+from phylactery_agent.runtime.intake.redaction import without_masks_told
 from phylactery_agent.runtime.runs.status import SERVED, RunStatus
 from phylactery_agent.runtime.storage.records import StoredTurn
 from phylactery_agent.runtime.storage.schema import EVENTS, INBOX, IS_ACTIVE, RUNS, TOOL_CALLS, to_text
@@ -181,7 +182,7 @@ def _cut(connection: Connection, row: Any) -> WaitingRun:
 def _waiting(row: Any) -> WaitingRun:
     steps = json.loads(row.steps)
     stand = {status: tuple(one["description"] for one in steps if one["status"] == status) for status in _STATUSES}
-    card, reply = card_of(row), to_text(row.reply_text or b"").partition("\n\n")[0]
+    card, reply = card_of(row), without_masks_told(to_text(row.reply_text or b"")).partition("\n\n")[0]
     over = not card and (stand["failed"] or stand["blocked"])  # its reply said what is not done: it only goes on anew
     unknown = any(is_unknown(reply, language) for language in get_args(Language))
     words = to_text(row.text) if row.kind == "message" else ""

@@ -20,7 +20,7 @@ from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_pro
 from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, OVER_SHARE, Shares
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, open_in, pass_on, shown
-from phylactery_agent.runtime.intake.redaction import HIDDEN
+from phylactery_agent.runtime.intake.redaction import HIDDEN, masks_told
 from phylactery_agent.runtime.intake.waiting import WaitingRun, card_json, cut_short, waiting_beside
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
 from phylactery_agent.runtime.storage.events import SILENT, append_event
@@ -74,6 +74,8 @@ def end(
         ending = _pass_by(connection, lease, ending, now, tools=tools, served=turn is not None)
     if ending.escalation is not None:
         ending = _called_person(connection, lease, ending, shares, now)
+    if turn is not None:
+        ending = _own_up(connection, lease, ending, turn)
     heard = _say(connection, lease, ending, now, served=turn is not None)
     if not heard:
         ending = replace(ending, reply_text="")
@@ -159,6 +161,18 @@ def _called_person(connection: Connection, lease: Lease, ending: Ending, shares:
     opened, _ = open_in(connection, lease, wanted, run_id=lease.run_id, once=once, language=language, now=now)
     append_event(connection, lease, "handoff", shown(opened), once="handoff", now_us=now)
     return ending
+
+
+def _own_up(connection: Connection, lease: Lease, ending: Ending, turn: StoredTurn) -> Ending:
+    """Return an ending whose reply begins with what was masked in the person's message, if anything was.
+
+    Every channel shows the reply, and what it says of the message is true only with this. A form gets the words as they
+    are, and says of its own fields which are sensitive.
+    """
+    if not ending.reply_text or turn.text == HIDDEN or turn.kind != "message":
+        return ending
+    told = masks_told(turn.findings, _language_of(connection, lease.run_id), in_form=ending.form is not None)
+    return replace(ending, reply_text=f"{told}\n\n{ending.reply_text}") if told else ending
 
 
 def _say(connection: Connection, lease: Lease, ending: Ending, now: int, *, served: bool) -> bool:
