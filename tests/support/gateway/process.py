@@ -19,12 +19,16 @@ from tests.support.gateway.running import environment_of, open_servers, settings
 from tests.support.processes.forks import Forked
 from tests.support.processes.ports import lasting_port
 
+_CRASHING = "tests.support.processes.crashing"
+
 
 class GatewayProcess:
     """A gateway in a process of its own."""
 
-    def __init__(self, folder: Path, environment: dict[str, str], name: str = "gateway") -> None:
-        self._folder, self._environment, self._name = folder, environment, name
+    def __init__(
+        self, folder: Path, environment: dict[str, str], name: str = "gateway", *, module: str = _CRASHING
+    ) -> None:
+        self._folder, self._environment, self._name, self._module = folder, environment, name, module
         self.process: Forked | None = None
 
     async def start(self, point: str = "none") -> None:
@@ -37,7 +41,7 @@ class GatewayProcess:
             "CRASH_SERVICE": "gateway",
             "CRASH_AT": point,
         }
-        self.process = Forked("tests.support.processes.crashing", [], environment, out=log, err=log)
+        self.process = Forked(self._module, [], environment, out=log, err=log)
 
         def serves() -> bool:
             assert self.process is not None

@@ -37,6 +37,11 @@ class Place:
     def fault(self, name: str) -> bool:
         return name in self._faults or (self.folder / name).exists()
 
+    def text(self, name: str, usual: str) -> str:
+        """Return what a test wants to be answered: the content of FOLDER/name.txt, if there is one."""
+        path = self.folder / f"{name}.txt"
+        return path.read_text() if path.exists() else usual
+
     def effect(self, line: str) -> None:
         with (self.folder / "effects").open("a") as file:
             file.write(line + "\n")
@@ -112,7 +117,7 @@ async def _look(place: Place, _context: Any, _arguments: dict[str, Any]) -> type
     if place.fault("over"):
         (place.folder / "over").unlink()
         raise MCPError(types.INVALID_REQUEST, "Session terminated")
-    return _said("looked")
+    return _said(place.text("look", "looked"))
 
 
 async def _facts(_place: Place, _context: Any, _arguments: dict[str, Any]) -> types.CallToolResult:
@@ -141,7 +146,7 @@ async def _fail(place: Place, _context: Any, _arguments: dict[str, Any]) -> type
         raise MCPError(types.INVALID_REQUEST, "Session terminated")
     if place.fault("unknown"):
         raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
-    return _said("no such account", is_error=True)
+    return _said(place.text("fail", "no such account"), is_error=True)
 
 
 async def _huge(_place: Place, _context: Any, _arguments: dict[str, Any]) -> types.CallToolResult:
