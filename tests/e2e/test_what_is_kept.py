@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,9 +22,11 @@ from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import pytest
+import sqlalchemy as sa
 from grpc import aio
 from phylactery.agent.v1 import chat_pb2, run_pb2
 from phylactery_agent.media.sniffing import DOCX
+from phylactery_chassis.db.database import Database
 from phylactery_cli.main import app
 from phylactery_cli.supervisor import Stack
 from phylactery_gateway.loopback.graph_api import GraphServer, Phone
@@ -41,6 +43,7 @@ from tests.support.processes.ports import lasting_port
 from tests.support.processes.stack import ForkedStack, lasting_ports, sandbox
 from tests.support.servers.collector import Collector, collecting
 from tests.support.servers.mcp import McpPlace
+from tests.support.servers.postgres import create_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("what-is-kept")]
 
@@ -224,6 +227,8 @@ class Day:
     ahead: int = 0
     channels: list[aio.Channel] = field(default_factory=list)
     files: int = 0
+    urls: Mapping[str, str] = field(default_factory=dict)
+    """The databases on a server, by their service."""
     found: dict[str, set[Found]] = field(default_factory=dict)
     repeated: tuple[bool, ...] = ()
     exposed: set[str] = field(default_factory=set)
@@ -363,9 +368,12 @@ class Day:
     def count(self, name: str, query: str) -> int:
         return int(self.rows(name, query)[0][0])
 
-    def rows(self, name: str, query: str) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(f"file:{self.folder}/data/{name}/{name}.db?mode=ro", uri=True)) as database:
-            return database.execute(query).fetchall()
+    def rows(self, name: str, query: str) -> Sequence[Any]:
+        engine = sa.create_engine(self.urls.get(name, f"sqlite:///{self.folder}/data/{name}/{name}.db"))
+        with engine.connect() as connection:
+            found = connection.execute(sa.text(query)).all()
+        engine.dispose()
+        return found
 
     async def erased(self) -> None:
         """Erase Ana, in the chat and on the phone, as the documentation says."""
@@ -392,12 +400,16 @@ class Day:
         files = self.folder.glob("data/*/*.db*")
         self.exposed |= {f"{one.name} {one.stat().st_mode & 0o777:o}" for one in files if one.stat().st_mode & 0o077}
         searcher = self.searcher
-        return searcher.folder(self.folder / "data") | searcher.data(self.collector.raw, "telemetry")
+        found = searcher.folder(self.folder / "data") | searcher.data(self.collector.raw, "telemetry")
+        return found.union(*(searcher.server(url, f"{name}/{name}.db") for name, url in self.urls.items()))
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Day]:
-    """Run the services, a gateway and an MCP server for the block, with one clock that the day moves."""
+async def opened(folder: Path, urls: Mapping[str, str] | None = None) -> AsyncIterator[Day]:
+    """Run the services, a gateway and an MCP server for the block, with one clock that the day moves.
+
+    ``urls`` are their databases on a server, which are migrated; without any each has its file.
+    """
     (folder / "shift").write_text("0")
     (folder / "forms").mkdir()
     for name, text in FORMS.items():
@@ -419,6 +431,11 @@ async def opened(folder: Path) -> AsyncIterator[Day]:
             "AGENT_HANDOFF_WAIT_SECONDS": "0",
             "AGENT_FORMS_DIR": str(folder / "forms"),
         }
+        for name, url in (urls or {}).items():
+            database = Database(url)
+            database.migrate(f"phylactery_{name}")
+            database.close()
+            extra.get(name, {})[f"{name.upper()}_DATABASE_URL"] = url
         modules = dict.fromkeys(SERVICES, SHIFTED)
         stack = ForkedStack(folder / "data", lasting_ports(), extra_env=extra, modules=modules)
         held.callback(stack.stop)
@@ -427,13 +444,15 @@ async def opened(folder: Path) -> AsyncIterator[Day]:
         async with open_servers() as (graph, bot):
             port = lasting_port()
             own: dict[str, Any] = {"port": port, "data_dir": folder / "data" / "gateway"}
+            if urls:
+                own["database_url"] = urls["gateway"]
             settings = settings_of(folder / "outside", graph, bot, stack.target("agent"), **own)
             graph.webhook = f"http://127.0.0.1:{port}/webhooks/whatsapp"
             environment = {**environment_of(settings), **common, "CLOCK_SERVICE": "gateway"}
             gateway = GatewayProcess(folder / "data" / "logs", environment, module=SHIFTED)
             held.callback(gateway.kill)
             await gateway.start()
-            day = Day(stack, gateway, environment, graph, place, folder, collector)
+            day = Day(stack, gateway, environment, graph, place, folder, collector, urls=urls or {})
             try:
                 yield day
             finally:
@@ -571,6 +590,15 @@ async def small_talk(day: Day, most: int) -> None:
             await day.approved(f'append "line {turn}" to log.txt', thread)
 
 
+async def a_morning(folder: Path, urls: Mapping[str, str]) -> Day:
+    """Live through a part of the day over databases on a server, and search."""
+    async with opened(folder, urls) as day:
+        for part in (chat, unstored, forms, phones, others):
+            await part(day)
+        day.found["over PostgreSQL"] = await day.killed()
+    return day
+
+
 async def a_day(folder: Path) -> Day:
     """Live through the day and the month after it, and search after each part; then erase Ana."""
     async with opened(folder) as day:
@@ -692,3 +720,12 @@ def test_of_somebody_erased_nothing_is_left_and_of_others_nothing_is_missing(day
     left = {one for one in day.found["erased"] if one.canary in erased or one.canary.startswith("code ")}
     assert not left, listed(left)
     assert {BENS.value, BENS_MEMORY.value, EVES.value, GUESTS.value} <= {one.canary for one in day.found["erased"]}
+
+
+def test_over_postgresql_neither_is_readable_where_it_must_not_be(postgres_url: str, tmp_path: Path) -> None:
+    urls = {name: create_database(postgres_url, f"kept_{name}") for name in (*SERVICES, "gateway")}
+    day = asyncio.run(a_morning(tmp_path, urls))
+    found = {one.place for one in day.found["over PostgreSQL"] if one.canary == PLAIN.value}
+    assert _TRANSCRIPT[0] in found
+    undue = [*of(Right.SECRET, day, "over PostgreSQL"), *of(Right.TEXT, day, "over PostgreSQL")]
+    assert not undue, listed(undue)

@@ -22,10 +22,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import re2
+import sqlalchemy as sa
 
 _SQLITE: Final = b"SQLite format 3\x00"
 _PACKED: Final = re.compile(rb"\x1f\x8b\x08|PK\x03\x04|\x78[\x01\x5e\x9c\xda]|BZh[1-9]1AY|\xfd7zXZ\x00")
@@ -106,6 +107,17 @@ class Search:
             found = {one for one in found if one.place != place or one.canary not in rows}
         return found
 
+    def server(self, url: str, place: str) -> set[Found]:
+        """Search every table of a database of a server."""
+        engine, found = sa.create_engine(url), set[Found]()
+        with engine.connect() as connection:
+            for table in sa.inspect(connection).get_table_names():
+                for row in connection.execute(sa.text(f'SELECT * FROM "{table}"')).mappings():
+                    for column, value in row.items():
+                        found |= self.data(_bytes(value), f"{place} {table}.{column}")
+        engine.dispose()
+        return found
+
     def data(self, data: bytes, place: str, depth: int = 0) -> set[Found]:
         """Search bytes, and what is packed or encoded in them."""
         how = " in packed data" if depth else ""
@@ -163,8 +175,11 @@ def _values(path: Path) -> Iterator[tuple[str, str, bytes]]:
             columns = [one[0] for one in rows.description]
             for row in rows:
                 for column, value in zip(columns, row, strict=True):
-                    if value is not None:
-                        yield table, column, value if isinstance(value, bytes) else str(value).encode()
+                    yield table, column, _bytes(value)
+
+
+def _bytes(value: Any) -> bytes:
+    return bytes(value) if isinstance(value, bytes | memoryview) else str(value).encode()
 
 
 def _unpacked(data: bytes) -> Iterator[bytes]:
