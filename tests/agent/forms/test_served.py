@@ -460,6 +460,17 @@ async def test_what_is_done_beside_a_sensitive_form_is_kept_readable_nowhere(
     assert words not in captured.out + captured.err
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("said", ["i keep zephyr orchard six", "zephyr@orchard-six.example"])
+async def test_no_reply_within_a_sensitive_form_is_kept_readable_either(own: System, said: str) -> None:
+    """Its review quotes the answers, and what is not understood is quoted as well."""
+    ana = own.person()
+    for text in ("i want a refund", "48213975Z", said):
+        await ana.say(text)
+    await own.agent.delivery.flush_all()
+    assert kept_in(own, said) == []
+
+
 def kept_in(system: System, words: str) -> list[str]:
     """Return the files of the services in which words lie, but for people's own files."""
     found = (path for path in system.folder.rglob("*") if path.is_file() and "sandbox" not in path.parts)

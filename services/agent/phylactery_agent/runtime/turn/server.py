@@ -316,9 +316,7 @@ class TurnServer:
             return ending
         told = cast("Mapping[str, Any]", state)
         change = self.forms.left(served, claim, told)
-        # what was done beside the form is told in its words; its own questions show no sensitive value
-        beside = bool(state["steps"]) and not told["metadata"].get("submission")
-        hides = beside and served.form.definition.is_sensitive
+        hides = served.form.definition.is_sensitive  # replies quote: answers, what is not understood, steps beside it
         return replace(ending, form=change, worth_remembering=False, hides_reply=hides)
 
     async def _without_graph(self, claim: Claim, heard: Classification) -> Ending | None:
