@@ -239,6 +239,14 @@ def test_what_the_first_message_says_already_is_not_asked() -> None:
     assert state["asked"] == "name"
 
 
+@pytest.mark.parametrize("form", FORMS.values(), ids=lambda form: form.id)
+def test_the_words_that_begin_a_form_answer_nothing_in_it(form: Form) -> None:
+    for language in ("es", "en"):
+        context = Context(language, NOW, "ES")
+        for trigger in form.triggers[language]:
+            assert prefilled(form, new_conversation(form, context), trigger, context, "0")["values"] == {}, trigger
+
+
 def test_a_form_that_changed_meanwhile_keeps_what_still_fits() -> None:
     said = trip()
     said.say("01/12/2026")

@@ -125,6 +125,31 @@ def test_a_part_of_the_day_is_no_time():
     assert values("time", "por la tarde") == "not_one_time"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "quiero una cita",
+        "necesito una cita, por favor",
+        "pon una reserva",
+        "¿me das una hora?",
+        "quiero una cita una tarde de estas",
+        "una noche",
+        "una mañana",
+        "ponme una cita mejor",
+    ],
+)
+def test_an_article_is_no_hour(text: str):
+    assert values("time", text, earliest="08:00", latest="20:00") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["una", "una, por favor", "la una", "quiero una cita a la una", "una en punto", "una de la tarde", "pon la una"],
+)
+def test_one_is_an_hour(text: str):
+    assert values("time", text, earliest="08:00", latest="20:00") == ["13:00"]
+
+
 def test_a_time_is_validated():
     of = value_type("time", {"earliest": "09:00", "latest": "18:00"})
     assert validate(of, "9:05", ES) == "09:05"

@@ -41,6 +41,8 @@ _OPEN: Final = r"(?<![\w/.,:$€-])"
 _CLOSE: Final = r"(?![\w/%]|[.,:-]\d)"
 _MINUTES: Final = alternatives(word for word, value in _MINUTE_WORDS.items() if value >= 10)
 _SPOKEN_MINUTE: Final = rf"(?:\s+(?P<minute>\d{{2}}|{_MINUTES})(?![^\W_]))?"
+_NEXT_WORD: Final = re.compile(r"\s+([^\W_]+)")
+_NOUNS: Final = frozenset((*groups("filler")["time"], *_PARTS))
 _MOST: Final = 8
 _NOON: Final = 12
 _HOURS: Final = 24
@@ -50,7 +52,18 @@ def _number(text: str, table: Mapping[str, int]) -> int:
     return int(text) if text.isdigit() else table[" ".join(text.split())]
 
 
+def _article(match: re.Match[str]) -> bool:
+    """Return True for "una" before what it is the article of: una cita, una tarde; not for "la una", "una y media"."""
+    led = match.start() != match.start("hour")
+    if led or match["hour"] not in words("one_words"):
+        return False
+    behind = _NEXT_WORD.match(match.string, match.end("hour"))
+    return behind is not None and behind[1] in _NOUNS
+
+
 def _clock(match: re.Match[str], options: TimeOptions, _: Context) -> time | str | None:
+    if _article(match):
+        return None
     named = match.groupdict()
     hour = _number(match["hour"], _HOUR_WORDS)
     minute = _number(named["minute"], _MINUTE_WORDS) if named.get("minute") else 0
