@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,13 @@ from phylactery_chassis.errors import StartError
 from phylactery_chassis.settings import load
 from phylactery_chassis.util.crypto import create_key_file
 from phylactery_gateway.app import build
+from phylactery_gateway.channels.messages import Received
 from phylactery_gateway.http.health import Health
 from phylactery_gateway.settings import GatewaySettings
 from phylactery_gateway.store import people
 from phylactery_gateway.tables import turns
+from phylactery_gateway.telegram import payloads as telegram
+from phylactery_gateway.whatsapp import payloads as whatsapp
 from starlette.applications import Starlette
 
 from tests.support.gateway.running import LIMIT_SECONDS, Desk, open_gateway, open_servers, settings_of
@@ -105,6 +109,85 @@ async def test_one_broken_element_loses_none_beside_it(desk: Desk) -> None:
     assert await desk.graph.post(payload) == 200
     assert [one for one, _ in await states(desk)] == ["uno", "dos"]
     assert len(await desk.rows("SELECT * FROM inbox WHERE kind LIKE 'kept:%'")) == len(broken) + 2
+
+
+ODD = (
+    None,
+    5,
+    -1,
+    True,
+    "",
+    "x" * 5_000,
+    [],
+    {},
+    [[]],
+    [{}],
+    1.5,
+    float("inf"),
+    float("nan"),
+    10**400,
+    "\ud800",
+    "\x00",
+)
+MESSAGES: tuple[dict[str, Any], ...] = (
+    {"type": "text", "text": {"body": "hola"}, "context": {"id": "wamid.0", "forwarded": True}},
+    {"type": "image", "image": {"id": "1", "mime_type": "image/png", "sha256": "x", "caption": "a"}},
+    {"type": "interactive", "interactive": {"type": "button_reply", "button_reply": {"id": "a", "title": "b"}}},
+    {"type": "edit", "edit": {"original_message_id": "wamid.0", "message": {"type": "text", "text": {"body": "a"}}}},
+    {"type": "revoke", "revoke": {"original_message_id": "wamid.0"}},
+    {"type": "reaction", "reaction": {"message_id": "wamid.0", "emoji": "👍"}},
+    {"type": "system", "system": {"type": "user_changed_number", "wa_id": "346", "previous_user_id": "ES.1"}},
+)
+PRIVATE = {"chat": {"id": 7, "type": "private"}, "message_id": 3, "date": 1}
+UPDATES: tuple[dict[str, Any], ...] = (
+    {"message": {**PRIVATE, "from": {"id": 7}, "text": "a", "reply_to_message": {"message_id": 1}}},
+    {"message": {**PRIVATE, "from": {"id": 7}, "photo": [{"file_id": "f", "file_size": 3}], "caption": "a"}},
+    {"message": {**PRIVATE, "from": {"id": 7}, "document": {"file_id": "f", "mime_type": "text/plain"}}},
+    {"edited_message": {**PRIVATE, "from": {"id": 7}, "edit_date": 2, "text": "a"}},
+    {"callback_query": {"id": "1", "from": {"id": 7}, "data": "x", "message": PRIVATE}},
+    {"message_reaction": {**PRIVATE, "user": {"id": 7}, "new_reaction": [{"type": "emoji", "emoji": "👍"}]}},
+)
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Return the path of every value within a value."""
+    yield at
+    for key, one in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(one, (*at, key))
+
+
+def spoilt(whole: Any) -> Iterator[Any]:
+    """Return copies of a value, each with something odd in one place."""
+    for at in places(whole):
+        for odd in ODD:
+            copied = {"": copy.deepcopy(whole)}
+            holder: Any = copied
+            for key in ("", *at)[:-1]:
+                holder = holder[key]
+            holder[("", *at)[-1]] = odd
+            yield copied[""]
+
+
+def test_a_value_of_any_other_shape_keeps_its_element_and_loses_none_beside_it() -> None:
+    beside = text("wamid.beside", "hola")
+    for message in MESSAGES:
+        for one in spoilt(text("wamid.1", "", **message)):
+            value = {"metadata": {"phone_number_id": "1"}, "messages": [one, beside]}
+            elements = whatsapp.parse(json.dumps({"entry": [{"changes": [{"value": value}]}]}).encode())
+            assert len(elements) == 2
+            assert isinstance(elements[1].content, Received)
+    for update in UPDATES:
+        for one in spoilt({"update_id": 1, **update}):
+            assert len(telegram.parse("bot", json.dumps(one).encode())) == 1
+
+
+@pytest.mark.parametrize("timestamp", ["1e999", "-Infinity", "NaN", "1" + "0" * 400 + ".5"])
+async def test_a_number_without_end_is_acknowledged_and_kept(desk: Desk, timestamp: str) -> None:
+    messages = [text("wamid.1", "uno", timestamp="WHEN"), text("wamid.2", "dos")]
+    body = json.dumps(changed(desk, messages=messages)).replace('"WHEN"', timestamp).encode()
+    assert await desk.graph.post(body) == 200
+    assert [one for one, _ in await states(desk)] == ["dos"]
+    assert await desk.bot.post({"update_id": 1, "message": desk.bot.message({"photo": []})}) == 200
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from phylactery_gateway.channels.phones import normal
 
+UNREADABLE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What reading a value of another shape than a channel documents raises: such an element is kept, for a webhook that is
+refused because of one would be delivered again and again."""
+
 
 class Identity(NamedTuple):
     """One of the names a channel has for a person, for example ("bsuid", "US.134…") or ("phone", "34600…")."""

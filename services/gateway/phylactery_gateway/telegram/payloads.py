@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from phylactery_gateway.channels.messages import (
     ELSEWHERE,
+    UNREADABLE,
     Content,
     Element,
     Identity,
@@ -45,11 +46,11 @@ def parse(account: str, body: bytes) -> Sequence[Element]:
     try:
         update = json.loads(body)
         update_id = int(update["update_id"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except UNREADABLE:
         return [Element(account, f"kept:{hashlib.sha256(body).hexdigest()}", Kept("unknown_body"))]
     try:
         content = _content(update)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except UNREADABLE:
         content = Kept("unreadable")
     return [Element(account, f"update:{update_id}", content)]
 

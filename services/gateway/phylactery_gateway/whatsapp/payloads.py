@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from phylactery_gateway.channels.messages import (
+    UNREADABLE,
     Content,
     Delivery,
     Echoed,
@@ -57,7 +58,7 @@ def parse(body: bytes) -> Sequence[Element]:
     try:
         read = json.loads(body)
         entries = _list(read["entry"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except UNREADABLE:
         return [_kept("", body, "unknown_body")]
     return [element for entry in entries for element in _entry(entry)]
 
@@ -106,7 +107,7 @@ def _isolated(
         element_id, content = read(element, value) if account else ("", Kept("no_account"))
         if handled_elsewhere and not isinstance(content, Renamed):
             content = Kept("standby")
-    except (_UnreadableError, KeyError, TypeError, ValueError, AttributeError, RecursionError):
+    except UNREADABLE:
         return _kept(account, body, "unreadable")
     return Element(account, element_id, content) if account else _kept("", body, "no_account")
 
