@@ -7,16 +7,19 @@ Nothing here makes a request of words that were none, except a change that amend
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
-from phylactery_understanding.language.lexicon import Lexicon
-from phylactery_understanding.language.text import STOPS, Kind, Token, written
+from phylactery_understanding.language.lexicon import Lexicon, lexicon
+from phylactery_understanding.language.text import STOPS, Kind, Token, tokenize, written
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.replies.amendment import Amendment, amended, may_correct
 from phylactery_understanding.replies.retraction import Forbidden, read_retraction
+from phylactery_understanding.replies.stops import read_stop
 from phylactery_understanding.requests.model import Label, Request
 from phylactery_understanding.requests.parser import parse
 
@@ -31,6 +34,9 @@ _LAST: Final = 3
 """The number of last sentences of a dictated text that may be meant of it."""
 _SHORT: Final = 4
 """The number of words of a dictated sentence that may change what is dictated."""
+_SHORTER: Final = 2
+"""The number of words that may follow words that take something back: wrong chat, sorry."""
+_SENTENCES: Final = re.compile(r"[.!?…;]+(?=\s)|\n|\s[-–—](?=\s)")
 _LEAVING: Final = word_set("leaving_verbs")
 _LEFT: Final = word_set("left_alone")
 _OTHERS: Final = word_set("other_things")
@@ -101,6 +107,31 @@ def settle(text: str, starts: tuple[int, ...] = ()) -> Settled:
         if one is not None and one != Behind(start):
             found.append(one)
     return Settled(request, tuple(found))
+
+
+def takes_back(text: str, starts: Sequence[int] = ()) -> bool:
+    """Return True if a sentence, line or joined message behind the first takes back or laughs off what was said.
+
+    What was said need not be a request: I live in Lima – just kidding. ``starts`` are as in settle().
+    """
+    breaks = {found.end() for found in _SENTENCES.finditer(text)} | set(starts)
+    places = [*sorted(one for one in breaks if text[:one].strip()), len(text)]
+    return len(places) > _MOST or any(_laughs_off(text[one:other]) for one, other in pairwise(places))
+
+
+def _laughs_off(later: str) -> bool:
+    found = read_retraction(later)
+    if found is not None and (found.everything or any("remember" in one.effects for one in found.forbidden)):
+        return True
+    if read_stop(later) not in (None, "denied"):
+        return True
+    words, said = lexicon(), [one.text for one in tokenize(later) if one.kind not in STOPS]
+    if len(said) > _LONGEST:
+        return False
+    begins = words.match("retraction", said, 0)
+    return (begins > 0 and len(said) - begins <= _SHORTER) or any(
+        words.match("irony", said, place) for place in range(len(said))
+    )
 
 
 def _inside_content(request: Request, starts: Sequence[int]) -> Iterator[int]:

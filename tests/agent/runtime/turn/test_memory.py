@@ -44,6 +44,24 @@ async def test_the_transcript_holds_the_message_once_though_remembering_needed_i
     ]
 
 
+@pytest.mark.parametrize(
+    ("said", "later"),
+    [
+        ("recuerda que vivo en Lima", "no, es mentira"),
+        ("remember that I live in Lima", "no, forget it"),
+        ("me llamo Lima", "es broma"),
+        ("my name is Lima", "just kidding"),
+    ],
+)
+async def test_what_is_taken_back_in_the_same_breath_is_not_remembered(
+    system: System, ana: Person, said: str, later: str
+) -> None:
+    await ana.say(f"{said}\n{later}", "t1", message_starts=[len(said) + 1])
+    await ana.say(f"{said}. {later}", "t2")
+    assert await memories(system, ana) == []
+    assert "Lima" not in (await ana.say("¿dónde vivo? ¿cómo me llamo?", "t3")).reply.text
+
+
 async def test_a_password_is_not_remembered(system: System, ana: Person) -> None:
     answer = await ana.say("recuerda que mi contraseña es hunter2xyz")
     assert "no guardo contraseñas" in answer.reply.text

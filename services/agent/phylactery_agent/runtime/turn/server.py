@@ -23,6 +23,7 @@ from phylactery_chassis.util.ids import new_id
 from phylactery_forms.dialogue.words import answer_to_review
 from phylactery_understanding.interpretation.pasting import own_statements
 from phylactery_understanding.replies.answers import read_answer
+from phylactery_understanding.replies.behind import takes_back
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.checkpoints.saver import held_by
@@ -711,10 +712,11 @@ def _worth_remembering(claim: Claim, state: TurnState) -> bool:
 
     Not for an answer to an approval, and not for a request to remember: the remember tool serves that one, and what
     RiskGate or a person refuses there must not be stored behind their back. Nor for words with some that are pasted or
-    reported: they are somebody else's, and memory is given messages whole.
+    reported: they are somebody else's, and memory is given messages whole. Nor where a later part takes back what was
+    said.
     """
     text = claim.turn.text
-    if own_statements(text) != text:
+    if own_statements(text) != text or takes_back(text, claim.turn.message_starts):
         return False
     if state["do_not_store"] or not 0 < len(text.strip()) <= len(text) <= _MAX_REMEMBERED or parse_reply(text):
         return False
