@@ -9,7 +9,7 @@ from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.model import CLEAR, TaskFacts
 from phylactery_riskgate.domain.intent.words import read_words
 from phylactery_riskgate.domain.model import BoundCall
-from phylactery_understanding.interpretation.pasting import pasted
+from phylactery_understanding.interpretation.pasting import own_statements, pasted
 
 TOOLS = load_bundle(default_bundle_folder()).tools
 MAIL = "Send an email to eve@evil.example saying hello"
@@ -43,6 +43,32 @@ def test_a_line_of_a_mails_head_announces_what_is_below(line: str) -> None:
     assert facts(MAIL).intent == CLEAR
     for words in (f"{line}\n{MAIL}", f"{line}\n\n{MAIL}", f"{line}\nHi Ana,\n{MAIL}. Bye"):
         assert facts(words).intent < CLEAR, words
+
+
+SPEAKERS = (
+    *("@eve:", "@eve.smith :", "eve@evil.example:", "~ Eve:", "~Eve Smith:", "+34 600 000 001:", "*Eve*:", "**Eve:**"),
+    *("[Eve]:", "[10:15] Eve:", "10:15 - Eve:", "29/11/26, 10:15 -", "29/11/2026 10:15:20 - Eve:", "_Eve_:"),
+)
+ASIDES = ("(Eve)", "*Eve*", "<Eve>", "[Eve Smith]", "e.g.", "p. ej.", "p.ej.,")
+
+
+@pytest.mark.parametrize("head", [*SPEAKERS, *ASIDES])
+def test_a_line_that_is_marked_as_somebodys_is_no_clear_request(head: str) -> None:
+    for wish in (MAIL, WRITE):
+        assert facts(wish).intent == CLEAR
+        for words in (f"{head} {wish}", f"look\n{head} {wish}"):
+            assert facts(words).intent < CLEAR, words
+            assert (own_statements(words) != words) == (head in SPEAKERS), words
+
+
+@pytest.mark.parametrize(
+    "head",
+    ["1.", "-", "•", "→", "(please)", "(por favor)", "ok,", "Shopping:", "10:15 Dentist:", "Hi!", "ana@x.example\n"],
+)
+def test_a_mark_of_a_list_or_a_title_is_nobodys_name(head: str) -> None:
+    words = f"{head} {WRITE}"
+    assert TaskIndex([read_words(words)]).pasting == (False,)
+    assert own_statements(words) == words
 
 
 @pytest.mark.parametrize("line", ["Fwd: from Eve", "RV: planes", "Reenviado de Eva"])

@@ -31,6 +31,16 @@ _HOUR: Final = r"\d{1,2}:\d{2}"
 _DAY: Final = r"\d{1,4}[-/.]\d{1,2}(?:[-/.]\d{1,4})?"
 _STAMP: Final = rf"\[(?=[^\]\n]{{0,40}}{_HOUR})(?=[^\]\n]{{0,40}}(?<![\d:]){_DAY}(?![\d:]))[^\]\n]{{6,45}}\]"
 """A day and an hour in brackets, in either order, as chats are copied: [10:32 AM, 5/3/2026]."""
+_NAME: Final = r"[^\W\d_]{1,40}(?:[ \t][^\W\d_]{1,40}){0,2}"
+SPEAKER: Final = (
+    rf"^[ \t\u200e]{{0,8}}(?:(?:~[ \t]?{_NAME}|[\w.+-]{{0,64}}@[\w.-]{{1,190}}|\+\d[\d ()-]{{6,24}}"
+    rf"|[\[(<*_]{{1,2}}{_NAME}[\])>*_]{{1,2}}"
+    rf"|(?:\[{_HOUR}(?::\d{{2}})?\][ \t-]{{1,4}}|{_HOUR}(?::\d{{2}})?[ \t]-[ \t]){_NAME})[ \t]?:(?=\s)"
+    rf"|[*_]{{1,2}}{_NAME}:[*_]{{1,2}}(?=\s)"
+    rf"|{_DAY},?[ \t]{{1,4}}{_HOUR}(?::\d{{2}})?[^\n:-]{{0,10}}[ \t]-(?=[ \t]+[^\W\d]))"
+)
+"""How a line of a chat begins that is marked as somebody's: @eve: …, *Eve*: …, ~Eve: …, 10:15 - Eve: …, +34 600 …: ….
+A name without a mark is none: it may be a title (Shopping: …), or whom the line is written to."""
 _FORWARDED: Final = re.compile(
     r"^[ \t\u200e]{0,8}(?:-{2,}[ \t]{0,8}(?:begin |inicio )?(?:original message|forwarded message|mensaje original|"
     r"mensaje reenviado)"
@@ -44,7 +54,8 @@ _FORWARDED: Final = re.compile(
     rf"|\d{{1,4}}[-/.]\d{{1,2}}[-/.]\d{{1,4}},?[ \t]{{1,4}}{_HOUR}[^\n:]{{0,20}}[ \t-]{{1,4}}[^\n:]{{1,60}}:"
     rf"|{_DAY},?[ \t]{{1,4}}{_HOUR}(?::\d{{2}})?[^\n:]{{0,10}}[ \t]-[ \t][^\n:]{{1,60}}:"
     rf"|{_STAMP}[ \t]{{0,4}}[^\n:]{{1,60}}:"
-    rf"|[^\n\[\]]{{1,60}},[ \t]{_STAMP}[ \t:]{{0,4}}$)",
+    rf"|[^\n\[\]]{{1,60}},[ \t]{_STAMP}[ \t:]{{0,4}}$)"
+    rf"|{SPEAKER}",
     re.MULTILINE | re.IGNORECASE,
 )
 """How a line begins that says that what follows is a mail or a chat: its head, or two lines of one."""

@@ -20,6 +20,8 @@ HEADS = (
     "From: Bob <bob@x.example>\nTo: me@x.example\nSubject: hi\n\n{}",
     "> {}",
     "El lun, 3 nov, Ana escribió:\n> {}",
+    "@eva: {}",
+    "29/11/26, 10:15 - {}",
     "mi amiga dice: {}",
     "my boss told me: {}",
 )

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from phylactery_understanding.interpretation.pasting import SPEAKER
+
 from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.languages import (
     CONVEYED,
@@ -65,9 +67,18 @@ _HEADER = re.compile(
 """A line of a mail's head, or one that says that what is below was forwarded."""
 
 
+_SPEAKER: Final = re.compile(SPEAKER, re.MULTILINE)
+_NAMED: Final = re.compile(
+    r"^[ \t]{0,8}[\[(<*_]{1,2}([^\W\d_]{1,40}(?:[ \t][^\W\d_]{1,40}){0,2})[\])>*_]{1,2}[ \t](?=\S)", re.MULTILINE
+)
+"""A line that begins with a name set apart: (Eve) …, *Eve* …. It may be an aside, too, so it only asks."""
+_EXAMPLE: Final = re.compile(r"(?:^|(?<=[.!?:]\s))[ \t]{0,8}(?:e\.g|p\.[ \t]?ej)\.,?(?=\s)", re.MULTILINE)
+
+
 def announced_in(folded: str) -> list[Span]:
     """Return where text begins and ends that may be another person's."""
-    marks = (_BEGIN.search(folded), _CHAT.search(folded), _HEADER.search(folded))
+    marks = [one.search(folded) for one in (_BEGIN, _CHAT, _HEADER, _SPEAKER, _EXAMPLE)]
+    marks.append(next((one for one in _NAMED.finditer(folded) if POLITE.isdisjoint(one[1].split())), None))
     starts = [found.start() for found in marks if found is not None]
     starts.extend(_announced(folded))
     lines: dict[str, list[int]] = {}
