@@ -196,6 +196,6 @@ def _pasted(text: str) -> Iterator[tuple[int, int]]:
     for token in tokenize(text):
         if token.kind is Kind.QUOTE and len(token.raw) > _LONG_QUOTE and len(tokenize(token.raw)) > _LONG_QUOTE:
             yield token.start, token.stop
-    for part in list(re.finditer(r"(?:[^\n]|\n(?!\s*\n))+", text))[1:]:
+    for part in list(re.finditer(r"(?:[^\n]|\n(?![^\S\n]*\n))+", text))[1:]:
         if len(part[0]) > _LONG_PART or part[0].count("\n") >= _MANY_LINES:
             yield part.span()

@@ -31,7 +31,7 @@ _ELISION: Final = word_set("elisions")
 # No group is repeated possessively: Python 3.11.0 to 3.11.4 match too little in that case (CPython gh-106052).
 _TOKEN = re.compile(
     r"(?P<url>(?:https?://|www\.)[^\s<>\"«»“”]++)"
-    r"|(?P<mail>[\w.+%'-]++@[\w-]++(?:\.[\w-]++)*)"
+    r"|(?P<mail>[\w.+%'-]{1,256}+@[\w-]++(?:\.[\w-]++)*)"
     r"|(?P<mark>[#@][\w][\w./-]*+)"
     r"|(?P<time>\d{1,2}[:.h]\d{2}(?![\d.,:/-]))"
     r"|(?P<day>\d{1,2}\.(?=[ \t](?i:jan|feb|märz|apr|mai|jun|jul|aug|sep|okt|nov|dez)))"

@@ -36,7 +36,7 @@ _SHORT: Final = 4
 """The number of words of a dictated sentence that may change what is dictated."""
 _SHORTER: Final = 2
 """The number of words that may follow words that take something back: wrong chat, sorry."""
-_SENTENCES: Final = re.compile(r"[.!?…;]+(?=\s)|\n|\s[-–—](?=\s)")
+_SENTENCES: Final = re.compile(r"[.!?…;](?=\s)|\n|\s[-–—](?=\s)")
 _LEAVING: Final = word_set("leaving_verbs")
 _LEFT: Final = word_set("left_alone")
 _OTHERS: Final = word_set("other_things")

@@ -716,9 +716,9 @@ def _worth_remembering(claim: Claim, state: TurnState) -> bool:
     said.
     """
     text = claim.turn.text
-    if own_statements(text) != text or takes_back(text, claim.turn.message_starts):
-        return False
     if state["do_not_store"] or not 0 < len(text.strip()) <= len(text) <= _MAX_REMEMBERED or parse_reply(text):
+        return False
+    if own_statements(text) != text or takes_back(text, claim.turn.message_starts):
         return False
     requested = state["request_turn"] == claim.lease.turn_id and any(
         step["tool"] == REMEMBER.name for step in state["plan"]
