@@ -27,6 +27,7 @@ func repeatable(method string) bool {
 	switch method {
 	case agentv1.ChatService_SendMessage_FullMethodName,
 		agentv1.ChatService_StreamMessage_FullMethodName,
+		agentv1.ChatService_AnswerApproval_FullMethodName,
 		agentv1.ChatService_DeleteThread_FullMethodName,
 		agentv1.RunService_CancelRun_FullMethodName,
 		agentv1.RunService_RetryRun_FullMethodName,
@@ -74,7 +75,8 @@ func repeatable(method string) bool {
 func usualTimeout(method string, stream bool) time.Duration {
 	switch {
 	case method == agentv1.ChatService_SendMessage_FullMethodName,
-		method == agentv1.ChatService_StreamMessage_FullMethodName:
+		method == agentv1.ChatService_StreamMessage_FullMethodName,
+		method == agentv1.ChatService_AnswerApproval_FullMethodName:
 		return TurnTimeout
 	case method == agentv1.RunService_CancelRun_FullMethodName,
 		method == agentv1.ChatService_DeleteThread_FullMethodName:

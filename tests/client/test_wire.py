@@ -31,6 +31,7 @@ from phylactery_client import (
 )
 from phylactery_client.channel import MAX_ATTEMPTS
 
+HASH = "sha256:" + "0" * 64
 CALL = ToolCall("write_file", "c1", '{"path":"a"}')
 AT = {"thread_id": "t1", "run_id": "r1"}
 FROM = {**AT, "tool_call_id": "c1", "tool_name": "read_file"}
@@ -43,6 +44,7 @@ async def drain(stream):
 EVERY_CALL = {
     "SendMessage": (PhylacteryClient, lambda c, **o: c.send_message("hola", **o)),
     "StreamMessage": (PhylacteryClient, lambda c, **o: drain(c.stream_message("hola", **o))),
+    "AnswerApproval": (PhylacteryClient, lambda c, **o: c.answer_call("ap_1", HASH, approve=True, **o)),
     "GetThread": (PhylacteryClient, lambda c, **o: c.get_thread("t1", **o)),
     "WatchThread": (PhylacteryClient, lambda c, **o: drain(c.watch_thread("t1", reconnect=False, **o))),
     "FetchFile": (PhylacteryClient, lambda c, **o: c.fetch_file("t1", "r1.f1", **o)),
@@ -111,7 +113,7 @@ async def test_a_demanded_bundle_revision_is_sent_with_evaluate_and_redeem(wire,
     assert [call.request.min_bundle_revision for call in wire.calls] == [7, 8]
 
 
-USUAL = {"SendMessage": 930, "StreamMessage": 930, "DeleteThread": 90, "WatchThread": None}
+USUAL = {"SendMessage": 930, "StreamMessage": 930, "AnswerApproval": 930, "DeleteThread": 90, "WatchThread": None}
 """Seconds that fit what is asked for: a turn may wait for a model, a deletion for an effect, a watch for ever."""
 
 
@@ -141,7 +143,7 @@ async def test_an_error_carries_the_request_id_of_its_call_also_one_the_client_m
     with pytest.raises(errors.AbortedError) as caught:
         await call(connect(kind))
     assert caught.value.request_id == getattr(wire.calls[0].request, "request_id", "")
-    if name in {"SendMessage", "StreamMessage", "BeginTask"}:
+    if name in {"SendMessage", "StreamMessage", "AnswerApproval", "BeginTask"}:
         assert caught.value.request_id.startswith("req_")
 
 

@@ -48,6 +48,21 @@ def test_killed_before_the_approval_the_same_request_asks_again_and_the_effect_h
         assert tenant.lines() == ["one line"]
 
 
+@pytest.mark.parametrize("point", ["agent.inbox.before#2", "agent.5#2", "agent.claim#2", "agent.6", "agent.8"])
+def test_killed_between_an_answer_by_id_and_its_run_the_effect_happens_once(tenant: Tenant, point: str):
+    stack = tenant.stack
+    tenant.crash_at("agent", point)
+    with tenant.person() as ana:
+        asked = ana.say(ASK)
+        with pytest.raises(grpc.RpcError):
+            ana.answer(asked.pending_approval, "answer-request-1")
+        await_death(stack, "agent")
+        relaunch(stack, "agent")
+        done = ana.answer(asked.pending_approval, "answer-request-1")
+        assert (done.run.id, done.run.status) == (asked.run.id, DONE)
+        assert tenant.lines() == ["one line"]
+
+
 @pytest.mark.parametrize("point", ["agent.5#2", "agent.claim.before#2", "agent.passed.before"])
 def test_killed_while_it_stops_what_waits_the_stop_is_served_again_and_nothing_of_it_runs(tenant: Tenant, point: str):
     stack = tenant.stack

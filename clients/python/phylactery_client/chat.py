@@ -180,6 +180,33 @@ class PhylacteryClient(ServiceClient):
             timeout=timeout,
         )
 
+    async def answer_call(
+        self,
+        approval_id: str,
+        args_hash: str,
+        *,
+        approve: bool,
+        wait: bool = True,
+        request_id: str | None = None,
+        timeout: float | None = None,
+    ) -> Turn:
+        """Answer one call of a card, by its approval and the hash that was shown, and return the turn that goes on.
+
+        No words are read, and whatever else waits goes on waiting. The same request_id with the same body returns the
+        same turn again. wait=False returns an empty turn as soon as the answer is stored.
+        Raise NotFoundError APPROVAL_NOT_FOUND; FailedPreconditionError APPROVAL_NOT_PENDING (answered, withdrawn or
+        expired), APPROVAL_CHANGED, APPROVAL_OF_ANOTHER (a no withdraws it).
+        """
+        request = chat_pb2.AnswerApprovalRequest(
+            request_id=request_id or new_request_id(),
+            approval_id=approval_id,
+            args_hash=args_hash,
+            approve=approve,
+            no_wait=not wait,
+        )
+        seconds = self._seconds(timeout, TURN_TIMEOUT) if wait else timeout
+        return decode(Turn, await self._call(self._chat.AnswerApproval, request, seconds))
+
     async def get_thread(self, thread_id: str, *, timeout: float | None = None) -> Thread:
         """Return a thread's state."""
         request = chat_pb2.GetThreadRequest(thread_id=thread_id)

@@ -29,6 +29,7 @@ const EFFECT_MS = 90_000;
 const USUAL_MS = 30_000;
 /** A turn ends by the agent's own limit (AGENT_ACTIVE_SECONDS, 900) first; an effect gets 30 seconds, and then to settle. */
 const LIMITS: Readonly<Record<string, number>> = {
+  AnswerApproval: TURN_MS,
   SendMessage: TURN_MS,
   StreamMessage: TURN_MS,
   CancelRun: EFFECT_MS,

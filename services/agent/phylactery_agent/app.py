@@ -61,6 +61,7 @@ from phylactery_agent.media.endpoint import EndpointMedia, MediaEndpoint
 from phylactery_agent.media.reading import MediaReader
 from phylactery_agent.ports.services import Services
 from phylactery_agent.rules.recognition.recognizer import model as recognition_model
+from phylactery_agent.runtime.approvals.answers import ApprovalAnswers
 from phylactery_agent.runtime.approvals.watcher import ApprovalWatcher
 from phylactery_agent.runtime.dispatch.claims import ClaimStore
 from phylactery_agent.runtime.dispatch.dispatcher import Dispatcher
@@ -293,6 +294,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         delivery=delivery,
         services=services,
         showing=showing,
+        answers=ApprovalAnswers(services, runs),
         sealer=sealer,
         sanitizing=sanitizing,
         forms=FormIntake(forms, sessions, tools),

@@ -63,6 +63,11 @@ def valid_requests() -> dict[str, list[Message]]:
     return {
         "ChatService/SendMessage": [chat_pb2.SendMessageRequest(**said)],
         "ChatService/StreamMessage": [chat_pb2.StreamMessageRequest(**said | {"request_id": "request-2"})],
+        "ChatService/AnswerApproval": [
+            chat_pb2.AnswerApprovalRequest(
+                request_id="request-3", approval_id="ap_none", args_hash="sha256:" + "0" * 64, approve=True
+            )
+        ],
         "ChatService/GetThread": [chat_pb2.GetThreadRequest(thread_id="t9")],
         "ChatService/FetchFile": [chat_pb2.FetchFileRequest(thread_id="t9", file_id="r1.f1")],
         "ChatService/WatchThread": [chat_pb2.WatchThreadRequest(thread_id="t9", after_sequence=1)],

@@ -110,6 +110,17 @@ class Person:
             return error
         raise AssertionError(f"the agent answered instead of dying: {answer.run.reason}")
 
+    def answer(self, card: event_pb2.ApprovalRequired, request_id: str = "") -> chat_pb2.AnswerApprovalResponse:
+        """Approve exactly one approval, by its id and hash, and wait for the response."""
+        request = chat_pb2.AnswerApprovalRequest(
+            request_id=request_id or self.new_request_id(),
+            approval_id=card.approval_id,
+            args_hash=card.args_hash,
+            approve=True,
+        )
+        stub = chat_pb2_grpc.ChatServiceStub(self.channel("agent"))
+        return stub.AnswerApproval(request, metadata=self.metadata, timeout=60)
+
     def events(self, text: str, *, request_id: str = "") -> list[event_pb2.Event]:
         """Send a message and collect the turn's events."""
         request = chat_pb2.StreamMessageRequest(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc
@@ -47,6 +48,7 @@ from phylactery_agent.media.attachments import MAX_ADDRESS, MAX_ATTACHMENTS, MAX
 from phylactery_agent.ports import ApprovalInfo, MemoryRefusedError, MemoryUnavailableError
 from phylactery_agent.ports.services import Services, TranscriptMessage, TranscriptPage
 from phylactery_agent.rules.going_on import split_answer
+from phylactery_agent.runtime.approvals.answers import ApprovalAnswer, ApprovalAnswers
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.forms.catalog import FormIntake
@@ -69,12 +71,25 @@ _ANSWER: Final = ".answer"
 _LONGEST_NAME: Final = 128
 
 
+ArgsHash = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+
 class ShownApproval(EdgeModel):
     """An approval as the caller was shown it."""
 
     approval_id: Identifier
-    args_hash: Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+    args_hash: ArgsHash
     quoted: bool = False
+
+
+class AnswerRequest(EdgeModel):
+    """AnswerApproval."""
+
+    request_id: LongIdentifier
+    approval_id: Identifier
+    args_hash: ArgsHash
+    approve: bool = False
+    no_wait: bool = False
 
 
 class LocationRequest(EdgeModel):
@@ -191,6 +206,10 @@ class Answer:
     last_sequence: int
 
 
+Commit = Callable[[str], Coroutine[Any, Any, StoredTurn]]
+"""Stores what was said as the turn of an id, and returns it or the turn that the same request had before."""
+
+
 @dataclass(eq=False)
 class ChatEdge:
     """The implementation of ChatService, without gRPC."""
@@ -203,6 +222,7 @@ class ChatEdge:
     delivery: Delivery
     services: Services
     showing: Showing
+    answers: ApprovalAnswers
     sealer: Sealer
     sanitizing: Sanitizing
     forms: FormIntake
@@ -217,7 +237,21 @@ class ChatEdge:
 
     async def send(self, principal: Principal, request: MessageRequest) -> Answer:
         """Accept a message and return its turn. Processing continues if the caller disconnects."""
-        turn = await self._answered(principal, request)
+        return await self._told(await self._answered(partial(self._commit, principal, request)))
+
+    async def answer(self, principal: Principal, request: AnswerRequest) -> Answer | None:
+        """Accept an answer to an approval and return its turn, None if the caller does not wait for it.
+
+        Raise as ApprovalAnswers.read; processing continues if the caller disconnects.
+        """
+        commit = partial(self._commit_answer, principal, request)
+        if request.no_wait:
+            await self._accepted(commit, new_id("tu"))
+            return None
+        return await self._told(await self._answered(commit))
+
+    async def _told(self, turn: StoredTurn) -> Answer:
+        """Return what a turn that has ended answers."""
         run = await self.runs.get(turn.owner, turn.run_id)
         then = replace(
             run,
@@ -235,7 +269,7 @@ class ChatEdge:
 
     async def stream(self, principal: Principal, request: MessageRequest) -> AsyncGenerator[ShownEvent]:
         """Accept a message and yield its turn's events from the first to run_finished, as they are committed."""
-        turn = await self._accept(principal, request, new_id("tu"))
+        turn = await self._accepted(partial(self._commit, principal, request), new_id("tu"))
         sequence, told = 0, False
         with self.news.listen(turn.thread_key) as news:
             while True:
@@ -281,12 +315,12 @@ class ChatEdge:
                 violations=[Violation("page_token", error.reason)],
             ) from None
 
-    async def _accept(self, principal: Principal, request: MessageRequest, turn_id: str) -> StoredTurn:
-        """Commit the message as this turn and have it served, even if the caller disconnects.
+    async def _accepted(self, commit: Commit, turn_id: str) -> StoredTurn:
+        """Commit what was said as this turn and have it served, even if the caller disconnects.
 
         Return the existing turn if the request was received before.
         """
-        task = asyncio.create_task(self._commit(principal, request, turn_id))
+        task = asyncio.create_task(commit(turn_id))
         self._accepting.add(task)
         task.add_done_callback(self._accepting.discard)
         return await asyncio.shield(task)
@@ -307,6 +341,37 @@ class ChatEdge:
             rest = rest if whose.others else await self._rest_after_answer(principal, rest)
             whose = whose if rest.text == whose.text else replace(whose, text=rest.text, starts=())
             return await self._take_in(principal, rest, whose, body_hash, turn_id)
+        return self._again(turn)
+
+    async def _commit_answer(self, principal: Principal, request: AnswerRequest, turn_id: str) -> StoredTurn:
+        owner = owner_of(principal)
+        answer = ApprovalAnswer(request.approval_id, request.args_hash, request.approve)
+        body_hash = self.sealer.body_hash(answer.body)
+        # An answer that is already stored is not looked up again: it may have closed its approval itself.
+        if (turn := await self.inbox.find(owner, request.request_id, body_hash)) is not None:
+            return self._again(turn)
+        answered = await self.answers.read(owner, answer)
+        taken = await self.sanitizing.take(owner, answered.reply, turn_id=turn_id)
+        return await self.accept(
+            Incoming(
+                owner=owner,
+                message_id=request.request_id,
+                thread_id=answered.run.thread_id,
+                body_hash=body_hash,
+                text=taken.text,
+                findings=taken.findings,
+                allowed_tools=principal.tools,
+                language=answered.run.language,
+                turn_id=turn_id,
+                sealed_code=taken.sealed_code,
+                level=principal.level,
+                credential_hash=principal.credential_hash,
+                traceparent=telemetry.inject().get("traceparent", ""),
+            )
+        )
+
+    def _again(self, turn: StoredTurn) -> StoredTurn:
+        """Return a turn that was stored before, and have it served if it was not."""
         reach("agent.5")
         if not turn.handled:
             self.wake(turn.thread_key)
@@ -413,11 +478,11 @@ class ChatEdge:
         thread = await self.threads.get(turn.owner, turn.thread_id)
         return too_old(turn.thread_id, thread.first_sequence)
 
-    async def _answered(self, principal: Principal, request: MessageRequest) -> StoredTurn:
-        """Accept a message and return its turn once it has ended; the subscription starts before the turn can end."""
+    async def _answered(self, commit: Commit) -> StoredTurn:
+        """Accept what was said and return its turn once it has ended; the subscription starts before it can end."""
         turn_id = new_id("tu")
         with self.news.listen(turn_id) as news:
-            turn = await self._accept(principal, request, turn_id)
+            turn = await self._accepted(commit, turn_id)
             if turn.turn_id == turn_id:
                 await news.wait()
         return await self._ended(turn)
@@ -470,6 +535,13 @@ class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
         async with aclosing(self._edge.stream(current_principal(), _message(request))) as events:
             async for shown in events:
                 yield chat_pb2.StreamMessageResponse(event=event_message(shown))
+
+    async def AnswerApproval(
+        self, request: chat_pb2.AnswerApprovalRequest, _context: Context
+    ) -> chat_pb2.AnswerApprovalResponse:
+        """Accept an answer to an approval and return its turn."""
+        answer = await self._edge.answer(current_principal(), from_message(AnswerRequest, request))
+        return chat_pb2.AnswerApprovalResponse() if answer is None else answer_to_approval(answer)
 
     async def GetThread(self, request: chat_pb2.GetThreadRequest, _context: Context) -> chat_pb2.GetThreadResponse:
         """Return a thread's state."""
@@ -560,6 +632,17 @@ def answer_message(answer: Answer) -> chat_pb2.SendMessageResponse:
     if answer.pending is not None:
         response.pending_approval.CopyFrom(approval_message(answer.pending))
     return response
+
+
+def answer_to_approval(answer: Answer) -> chat_pb2.AnswerApprovalResponse:
+    """Return the answer of a turn that answered an approval: the same fields."""
+    same = answer_message(answer)
+    return chat_pb2.AnswerApprovalResponse(
+        run=same.run,
+        reply=same.reply,
+        pending_approval=same.pending_approval if same.HasField("pending_approval") else None,
+        last_sequence=same.last_sequence,
+    )
 
 
 def transcript_message(message: TranscriptMessage) -> chat_pb2.Message:

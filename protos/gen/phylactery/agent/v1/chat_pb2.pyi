@@ -488,6 +488,88 @@ class StreamMessageResponse(_message.Message):
 Global___StreamMessageResponse: _TypeAlias = StreamMessageResponse  # noqa: Y015
 
 @_typing.final
+class AnswerApprovalRequest(_message.Message):
+    """AnswerApprovalRequest is a yes or no to one approval."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    ARGS_HASH_FIELD_NUMBER: _builtins.int
+    APPROVE_FIELD_NUMBER: _builtins.int
+    NO_WAIT_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    """request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user, together with those of
+    messages. Required.
+    """
+    approval_id: _builtins.str
+    """approval_id is the approval. Required."""
+    args_hash: _builtins.str
+    """args_hash is the args_hash of the card that was shown: "sha256:" and 64 hex digits. Required."""
+    approve: _builtins.bool
+    """approve is true for yes. False, also if unset, is a no."""
+    no_wait: _builtins.bool
+    """no_wait returns an empty response as soon as the answer is stored; WatchThread tells what comes of it. It is not part
+    of the body for idempotency.
+    """
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        approval_id: _builtins.str = ...,
+        args_hash: _builtins.str = ...,
+        approve: _builtins.bool = ...,
+        no_wait: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "approve", b"approve", "args_hash", b"args_hash", "no_wait", b"no_wait", "request_id", b"request_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AnswerApprovalRequest: _TypeAlias = AnswerApprovalRequest  # noqa: Y015
+
+@_typing.final
+class AnswerApprovalResponse(_message.Message):
+    """AnswerApprovalResponse is the result of the turn; empty if no_wait was set."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RUN_FIELD_NUMBER: _builtins.int
+    REPLY_FIELD_NUMBER: _builtins.int
+    PENDING_APPROVAL_FIELD_NUMBER: _builtins.int
+    LAST_SEQUENCE_FIELD_NUMBER: _builtins.int
+    last_sequence: _builtins.int
+    """last_sequence is the sequence of the turn's last event."""
+    @_builtins.property
+    def run(self) -> _run_pb2.Run:
+        """run is the run after the turn."""
+
+    @_builtins.property
+    def reply(self) -> Global___Message:
+        """reply is the agent's message."""
+
+    @_builtins.property
+    def pending_approval(self) -> _event_pb2.ApprovalRequired:
+        """pending_approval is the approval this run waits for next, as in SendMessageResponse. Unset if there is none."""
+
+    def __init__(
+        self,
+        *,
+        run: _run_pb2.Run | None = ...,
+        reply: Global___Message | None = ...,
+        pending_approval: _event_pb2.ApprovalRequired | None = ...,
+        last_sequence: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["pending_approval", b"pending_approval", "reply", b"reply", "run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["last_sequence", b"last_sequence", "pending_approval", b"pending_approval", "reply", b"reply", "run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AnswerApprovalResponse: _TypeAlias = AnswerApprovalResponse  # noqa: Y015
+
+@_typing.final
 class WatchThreadRequest(_message.Message):
     """WatchThreadRequest identifies a thread and the position to start from."""
 

@@ -52,6 +52,11 @@ class ChatServiceStub:
                 request_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.WatchThreadRequest.SerializeToString,
                 response_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.WatchThreadResponse.FromString,
                 _registered_method=True)
+        self.AnswerApproval = channel.unary_unary(
+                '/phylactery.agent.v1.ChatService/AnswerApproval',
+                request_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.AnswerApprovalRequest.SerializeToString,
+                response_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.AnswerApprovalResponse.FromString,
+                _registered_method=True)
         self.GetThread = channel.unary_unary(
                 '/phylactery.agent.v1.ChatService/GetThread',
                 request_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.GetThreadRequest.SerializeToString,
@@ -111,6 +116,22 @@ class ChatServiceServicer:
         snapshot and continue from there. A cursor past the last event fails with OUT_OF_RANGE and CURSOR_AHEAD. If the
         thread is deleted meanwhile, the stream ends with NOT_FOUND. More than 100 concurrent watches by one caller fail
         with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AnswerApproval(self, request, context):
+        """AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+        that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
+        the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
+        same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
+        Nothing is stored of an answer that fails: NOT_FOUND and APPROVAL_NOT_FOUND for an approval that is unknown, of
+        another person or of no run of this agent; FAILED_PRECONDITION and APPROVAL_NOT_PENDING if it was answered,
+        withdrawn or expired, APPROVAL_CHANGED if it is not of the args_hash that was shown, and APPROVAL_OF_ANOTHER for a
+        yes to one that another person has to give. A no to that one withdraws it. Of two answers at the same moment the one
+        stored first holds; the turn of the other changes nothing, and its reply says so. The turn continues if the caller
+        disconnects.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -180,6 +201,11 @@ def add_ChatServiceServicer_to_server(servicer, server):
                     servicer.WatchThread,
                     request_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.WatchThreadRequest.FromString,
                     response_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.WatchThreadResponse.SerializeToString,
+            ),
+            'AnswerApproval': grpc.unary_unary_rpc_method_handler(
+                    servicer.AnswerApproval,
+                    request_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.AnswerApprovalRequest.FromString,
+                    response_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.AnswerApprovalResponse.SerializeToString,
             ),
             'GetThread': grpc.unary_unary_rpc_method_handler(
                     servicer.GetThread,
@@ -291,6 +317,33 @@ class ChatService:
             '/phylactery.agent.v1.ChatService/WatchThread',
             phylactery_dot_agent_dot_v1_dot_chat__pb2.WatchThreadRequest.SerializeToString,
             phylactery_dot_agent_dot_v1_dot_chat__pb2.WatchThreadResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AnswerApproval(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.agent.v1.ChatService/AnswerApproval',
+            phylactery_dot_agent_dot_v1_dot_chat__pb2.AnswerApprovalRequest.SerializeToString,
+            phylactery_dot_agent_dot_v1_dot_chat__pb2.AnswerApprovalResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -55,6 +55,18 @@ class ChatServiceStub:
     thread is deleted meanwhile, the stream ends with NOT_FOUND. More than 100 concurrent watches by one caller fail
     with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
     """
+    AnswerApproval: _grpc.UnaryUnaryMultiCallable[_chat_pb2.AnswerApprovalRequest, _chat_pb2.AnswerApprovalResponse]
+    """AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+    that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
+    the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
+    same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
+    Nothing is stored of an answer that fails: NOT_FOUND and APPROVAL_NOT_FOUND for an approval that is unknown, of
+    another person or of no run of this agent; FAILED_PRECONDITION and APPROVAL_NOT_PENDING if it was answered,
+    withdrawn or expired, APPROVAL_CHANGED if it is not of the args_hash that was shown, and APPROVAL_OF_ANOTHER for a
+    yes to one that another person has to give. A no to that one withdraws it. Of two answers at the same moment the one
+    stored first holds; the turn of the other changes nothing, and its reply says so. The turn continues if the caller
+    disconnects.
+    """
     GetThread: _grpc.UnaryUnaryMultiCallable[_chat_pb2.GetThreadRequest, _chat_pb2.GetThreadResponse]
     """GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that
     the caller never wrote to is NOT_FOUND.
@@ -108,6 +120,18 @@ class ChatServiceAsyncStub(ChatServiceStub):
     snapshot and continue from there. A cursor past the last event fails with OUT_OF_RANGE and CURSOR_AHEAD. If the
     thread is deleted meanwhile, the stream ends with NOT_FOUND. More than 100 concurrent watches by one caller fail
     with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
+    """
+    AnswerApproval: _aio.UnaryUnaryMultiCallable[_chat_pb2.AnswerApprovalRequest, _chat_pb2.AnswerApprovalResponse]  # type: ignore[assignment]
+    """AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+    that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
+    the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
+    same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
+    Nothing is stored of an answer that fails: NOT_FOUND and APPROVAL_NOT_FOUND for an approval that is unknown, of
+    another person or of no run of this agent; FAILED_PRECONDITION and APPROVAL_NOT_PENDING if it was answered,
+    withdrawn or expired, APPROVAL_CHANGED if it is not of the args_hash that was shown, and APPROVAL_OF_ANOTHER for a
+    yes to one that another person has to give. A no to that one withdraws it. Of two answers at the same moment the one
+    stored first holds; the turn of the other changes nothing, and its reply says so. The turn continues if the caller
+    disconnects.
     """
     GetThread: _aio.UnaryUnaryMultiCallable[_chat_pb2.GetThreadRequest, _chat_pb2.GetThreadResponse]  # type: ignore[assignment]
     """GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that
@@ -177,6 +201,24 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
         snapshot and continue from there. A cursor past the last event fails with OUT_OF_RANGE and CURSOR_AHEAD. If the
         thread is deleted meanwhile, the stream ends with NOT_FOUND. More than 100 concurrent watches by one caller fail
         with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
+        """
+
+    @_abc_1.abstractmethod
+    def AnswerApproval(
+        self,
+        request: _chat_pb2.AnswerApprovalRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_chat_pb2.AnswerApprovalResponse, _abc.Awaitable[_chat_pb2.AnswerApprovalResponse]]:
+        """AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+        that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
+        the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
+        same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
+        Nothing is stored of an answer that fails: NOT_FOUND and APPROVAL_NOT_FOUND for an approval that is unknown, of
+        another person or of no run of this agent; FAILED_PRECONDITION and APPROVAL_NOT_PENDING if it was answered,
+        withdrawn or expired, APPROVAL_CHANGED if it is not of the args_hash that was shown, and APPROVAL_OF_ANOTHER for a
+        yes to one that another person has to give. A no to that one withdraws it. Of two answers at the same moment the one
+        stored first holds; the turn of the other changes nothing, and its reply says so. The turn continues if the caller
+        disconnects.
         """
 
     @_abc_1.abstractmethod

@@ -184,6 +184,22 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """RESOURCE_EXHAUSTED: the person has used up their share of today; what is under way goes on:
     {"reason":"ERROR_REASON_DAILY_LIMIT","domain":"agent.phylactery","metadata":{"of":"forms"}}
     """
+    ERROR_REASON_APPROVAL_NOT_FOUND: _ErrorReason.ValueType  # 63
+    """NOT_FOUND: no run of this caller asked for this approval:
+    {"reason":"ERROR_REASON_APPROVAL_NOT_FOUND","domain":"agent.phylactery","metadata":{"approval_id":"…"}}
+    """
+    ERROR_REASON_APPROVAL_NOT_PENDING: _ErrorReason.ValueType  # 64
+    """FAILED_PRECONDITION: the approval was answered, withdrawn or expired. state is RiskGate's; CANCELLED is withdrawn:
+    {"reason":"ERROR_REASON_APPROVAL_NOT_PENDING","domain":"agent.phylactery","metadata":{"state":"EXPIRED"}}
+    """
+    ERROR_REASON_APPROVAL_CHANGED: _ErrorReason.ValueType  # 65
+    """FAILED_PRECONDITION: the approval is for other arguments than those that were shown; show its card again:
+    {"reason":"ERROR_REASON_APPROVAL_CHANGED","domain":"agent.phylactery","metadata":{"approval_id":"…"}}
+    """
+    ERROR_REASON_APPROVAL_OF_ANOTHER: _ErrorReason.ValueType  # 66
+    """FAILED_PRECONDITION: another person has to approve; the requester can only withdraw it:
+    {"reason":"ERROR_REASON_APPROVAL_OF_ANOTHER","domain":"agent.phylactery","metadata":{"approval_id":"…"}}
+    """
 
 class ErrorReason(_ErrorReason, metaclass=_ErrorReasonEnumTypeWrapper):
     """ErrorReason lists the error reasons of this service. Each comment shows the ErrorInfo that a client receives."""
@@ -349,5 +365,21 @@ ERROR_REASON_LIFT_NOT_FOUND: ErrorReason.ValueType  # 61
 ERROR_REASON_DAILY_LIMIT: ErrorReason.ValueType  # 62
 """RESOURCE_EXHAUSTED: the person has used up their share of today; what is under way goes on:
 {"reason":"ERROR_REASON_DAILY_LIMIT","domain":"agent.phylactery","metadata":{"of":"forms"}}
+"""
+ERROR_REASON_APPROVAL_NOT_FOUND: ErrorReason.ValueType  # 63
+"""NOT_FOUND: no run of this caller asked for this approval:
+{"reason":"ERROR_REASON_APPROVAL_NOT_FOUND","domain":"agent.phylactery","metadata":{"approval_id":"…"}}
+"""
+ERROR_REASON_APPROVAL_NOT_PENDING: ErrorReason.ValueType  # 64
+"""FAILED_PRECONDITION: the approval was answered, withdrawn or expired. state is RiskGate's; CANCELLED is withdrawn:
+{"reason":"ERROR_REASON_APPROVAL_NOT_PENDING","domain":"agent.phylactery","metadata":{"state":"EXPIRED"}}
+"""
+ERROR_REASON_APPROVAL_CHANGED: ErrorReason.ValueType  # 65
+"""FAILED_PRECONDITION: the approval is for other arguments than those that were shown; show its card again:
+{"reason":"ERROR_REASON_APPROVAL_CHANGED","domain":"agent.phylactery","metadata":{"approval_id":"…"}}
+"""
+ERROR_REASON_APPROVAL_OF_ANOTHER: ErrorReason.ValueType  # 66
+"""FAILED_PRECONDITION: another person has to approve; the requester can only withdraw it:
+{"reason":"ERROR_REASON_APPROVAL_OF_ANOTHER","domain":"agent.phylactery","metadata":{"approval_id":"…"}}
 """
 Global___ErrorReason: _TypeAlias = ErrorReason  # noqa: Y015

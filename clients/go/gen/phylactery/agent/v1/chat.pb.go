@@ -832,6 +832,163 @@ func (x *StreamMessageResponse) GetEvent() *Event {
 	return nil
 }
 
+// AnswerApprovalRequest is a yes or no to one approval.
+type AnswerApprovalRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user, together with those of
+	// messages. Required.
+	RequestId string `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// approval_id is the approval. Required.
+	ApprovalId string `protobuf:"bytes,2,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// args_hash is the args_hash of the card that was shown: "sha256:" and 64 hex digits. Required.
+	ArgsHash string `protobuf:"bytes,3,opt,name=args_hash,json=argsHash,proto3" json:"args_hash,omitempty"`
+	// approve is true for yes. False, also if unset, is a no.
+	Approve bool `protobuf:"varint,4,opt,name=approve,proto3" json:"approve,omitempty"`
+	// no_wait returns an empty response as soon as the answer is stored; WatchThread tells what comes of it. It is not part
+	// of the body for idempotency.
+	NoWait        bool `protobuf:"varint,5,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerApprovalRequest) Reset() {
+	*x = AnswerApprovalRequest{}
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerApprovalRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerApprovalRequest) ProtoMessage() {}
+
+func (x *AnswerApprovalRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerApprovalRequest.ProtoReflect.Descriptor instead.
+func (*AnswerApprovalRequest) Descriptor() ([]byte, []int) {
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *AnswerApprovalRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *AnswerApprovalRequest) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+func (x *AnswerApprovalRequest) GetArgsHash() string {
+	if x != nil {
+		return x.ArgsHash
+	}
+	return ""
+}
+
+func (x *AnswerApprovalRequest) GetApprove() bool {
+	if x != nil {
+		return x.Approve
+	}
+	return false
+}
+
+func (x *AnswerApprovalRequest) GetNoWait() bool {
+	if x != nil {
+		return x.NoWait
+	}
+	return false
+}
+
+// AnswerApprovalResponse is the result of the turn; empty if no_wait was set.
+type AnswerApprovalResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// run is the run after the turn.
+	Run *Run `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	// reply is the agent's message.
+	Reply *Message `protobuf:"bytes,2,opt,name=reply,proto3" json:"reply,omitempty"`
+	// pending_approval is the approval this run waits for next, as in SendMessageResponse. Unset if there is none.
+	PendingApproval *ApprovalRequired `protobuf:"bytes,3,opt,name=pending_approval,json=pendingApproval,proto3" json:"pending_approval,omitempty"`
+	// last_sequence is the sequence of the turn's last event.
+	LastSequence  int64 `protobuf:"varint,4,opt,name=last_sequence,json=lastSequence,proto3" json:"last_sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnswerApprovalResponse) Reset() {
+	*x = AnswerApprovalResponse{}
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnswerApprovalResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnswerApprovalResponse) ProtoMessage() {}
+
+func (x *AnswerApprovalResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnswerApprovalResponse.ProtoReflect.Descriptor instead.
+func (*AnswerApprovalResponse) Descriptor() ([]byte, []int) {
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AnswerApprovalResponse) GetRun() *Run {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+func (x *AnswerApprovalResponse) GetReply() *Message {
+	if x != nil {
+		return x.Reply
+	}
+	return nil
+}
+
+func (x *AnswerApprovalResponse) GetPendingApproval() *ApprovalRequired {
+	if x != nil {
+		return x.PendingApproval
+	}
+	return nil
+}
+
+func (x *AnswerApprovalResponse) GetLastSequence() int64 {
+	if x != nil {
+		return x.LastSequence
+	}
+	return 0
+}
+
 // WatchThreadRequest identifies a thread and the position to start from.
 type WatchThreadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -845,7 +1002,7 @@ type WatchThreadRequest struct {
 
 func (x *WatchThreadRequest) Reset() {
 	*x = WatchThreadRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[8]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +1014,7 @@ func (x *WatchThreadRequest) String() string {
 func (*WatchThreadRequest) ProtoMessage() {}
 
 func (x *WatchThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[8]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +1027,7 @@ func (x *WatchThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchThreadRequest.ProtoReflect.Descriptor instead.
 func (*WatchThreadRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{8}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WatchThreadRequest) GetThreadId() string {
@@ -898,7 +1055,7 @@ type WatchThreadResponse struct {
 
 func (x *WatchThreadResponse) Reset() {
 	*x = WatchThreadResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[9]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -910,7 +1067,7 @@ func (x *WatchThreadResponse) String() string {
 func (*WatchThreadResponse) ProtoMessage() {}
 
 func (x *WatchThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[9]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -923,7 +1080,7 @@ func (x *WatchThreadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchThreadResponse.ProtoReflect.Descriptor instead.
 func (*WatchThreadResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{9}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchThreadResponse) GetEvent() *Event {
@@ -944,7 +1101,7 @@ type GetThreadRequest struct {
 
 func (x *GetThreadRequest) Reset() {
 	*x = GetThreadRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[10]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1113,7 @@ func (x *GetThreadRequest) String() string {
 func (*GetThreadRequest) ProtoMessage() {}
 
 func (x *GetThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[10]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1126,7 @@ func (x *GetThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetThreadRequest.ProtoReflect.Descriptor instead.
 func (*GetThreadRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{10}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetThreadRequest) GetThreadId() string {
@@ -990,7 +1147,7 @@ type GetThreadResponse struct {
 
 func (x *GetThreadResponse) Reset() {
 	*x = GetThreadResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[11]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1159,7 @@ func (x *GetThreadResponse) String() string {
 func (*GetThreadResponse) ProtoMessage() {}
 
 func (x *GetThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[11]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1015,7 +1172,7 @@ func (x *GetThreadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetThreadResponse.ProtoReflect.Descriptor instead.
 func (*GetThreadResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{11}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetThreadResponse) GetThread() *Thread {
@@ -1054,7 +1211,7 @@ type Thread struct {
 
 func (x *Thread) Reset() {
 	*x = Thread{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[12]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1066,7 +1223,7 @@ func (x *Thread) String() string {
 func (*Thread) ProtoMessage() {}
 
 func (x *Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[12]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1079,7 +1236,7 @@ func (x *Thread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Thread.ProtoReflect.Descriptor instead.
 func (*Thread) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{12}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Thread) GetId() string {
@@ -1158,7 +1315,7 @@ type ListThreadsRequest struct {
 
 func (x *ListThreadsRequest) Reset() {
 	*x = ListThreadsRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[13]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1170,7 +1327,7 @@ func (x *ListThreadsRequest) String() string {
 func (*ListThreadsRequest) ProtoMessage() {}
 
 func (x *ListThreadsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[13]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1183,7 +1340,7 @@ func (x *ListThreadsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListThreadsRequest.ProtoReflect.Descriptor instead.
 func (*ListThreadsRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{13}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListThreadsRequest) GetPageSize() int32 {
@@ -1213,7 +1370,7 @@ type ListThreadsResponse struct {
 
 func (x *ListThreadsResponse) Reset() {
 	*x = ListThreadsResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[14]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1382,7 @@ func (x *ListThreadsResponse) String() string {
 func (*ListThreadsResponse) ProtoMessage() {}
 
 func (x *ListThreadsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[14]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1238,7 +1395,7 @@ func (x *ListThreadsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListThreadsResponse.ProtoReflect.Descriptor instead.
 func (*ListThreadsResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{14}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListThreadsResponse) GetThreads() []*Thread {
@@ -1266,7 +1423,7 @@ type DeleteThreadRequest struct {
 
 func (x *DeleteThreadRequest) Reset() {
 	*x = DeleteThreadRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[15]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1435,7 @@ func (x *DeleteThreadRequest) String() string {
 func (*DeleteThreadRequest) ProtoMessage() {}
 
 func (x *DeleteThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[15]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1448,7 @@ func (x *DeleteThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteThreadRequest.ProtoReflect.Descriptor instead.
 func (*DeleteThreadRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{15}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DeleteThreadRequest) GetThreadId() string {
@@ -1310,7 +1467,7 @@ type DeleteThreadResponse struct {
 
 func (x *DeleteThreadResponse) Reset() {
 	*x = DeleteThreadResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[16]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +1479,7 @@ func (x *DeleteThreadResponse) String() string {
 func (*DeleteThreadResponse) ProtoMessage() {}
 
 func (x *DeleteThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[16]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1335,7 +1492,7 @@ func (x *DeleteThreadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteThreadResponse.ProtoReflect.Descriptor instead.
 func (*DeleteThreadResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{16}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{18}
 }
 
 // Message is one message of a thread.
@@ -1361,7 +1518,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[17]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1530,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[17]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1543,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{17}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Message) GetId() string {
@@ -1453,7 +1610,7 @@ type ListMessagesRequest struct {
 
 func (x *ListMessagesRequest) Reset() {
 	*x = ListMessagesRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[18]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1465,7 +1622,7 @@ func (x *ListMessagesRequest) String() string {
 func (*ListMessagesRequest) ProtoMessage() {}
 
 func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[18]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1478,7 +1635,7 @@ func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesRequest.ProtoReflect.Descriptor instead.
 func (*ListMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{18}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListMessagesRequest) GetThreadId() string {
@@ -1515,7 +1672,7 @@ type ListMessagesResponse struct {
 
 func (x *ListMessagesResponse) Reset() {
 	*x = ListMessagesResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[19]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1684,7 @@ func (x *ListMessagesResponse) String() string {
 func (*ListMessagesResponse) ProtoMessage() {}
 
 func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[19]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1697,7 @@ func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesResponse.ProtoReflect.Descriptor instead.
 func (*ListMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{19}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListMessagesResponse) GetMessages() []*Message {
@@ -1570,7 +1727,7 @@ type FetchFileRequest struct {
 
 func (x *FetchFileRequest) Reset() {
 	*x = FetchFileRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[20]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1739,7 @@ func (x *FetchFileRequest) String() string {
 func (*FetchFileRequest) ProtoMessage() {}
 
 func (x *FetchFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[20]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1752,7 @@ func (x *FetchFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchFileRequest.ProtoReflect.Descriptor instead.
 func (*FetchFileRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{20}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *FetchFileRequest) GetThreadId() string {
@@ -1628,7 +1785,7 @@ type FetchFileResponse struct {
 
 func (x *FetchFileResponse) Reset() {
 	*x = FetchFileResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[21]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1797,7 @@ func (x *FetchFileResponse) String() string {
 func (*FetchFileResponse) ProtoMessage() {}
 
 func (x *FetchFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[21]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1810,7 @@ func (x *FetchFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchFileResponse.ProtoReflect.Descriptor instead.
 func (*FetchFileResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{21}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *FetchFileResponse) GetPart() isFetchFileResponse_Part {
@@ -1756,7 +1913,20 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\x0emessage_starts\x18\n" +
 	" \x03(\x05R\rmessageStarts\"I\n" +
 	"\x15StreamMessageResponse\x120\n" +
-	"\x05event\x18\x01 \x01(\v2\x1a.phylactery.agent.v1.EventR\x05event\"X\n" +
+	"\x05event\x18\x01 \x01(\v2\x1a.phylactery.agent.v1.EventR\x05event\"\xa7\x01\n" +
+	"\x15AnswerApprovalRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
+	"\vapproval_id\x18\x02 \x01(\tR\n" +
+	"approvalId\x12\x1b\n" +
+	"\targs_hash\x18\x03 \x01(\tR\bargsHash\x12\x18\n" +
+	"\aapprove\x18\x04 \x01(\bR\aapprove\x12\x17\n" +
+	"\ano_wait\x18\x05 \x01(\bR\x06noWait\"\xef\x01\n" +
+	"\x16AnswerApprovalResponse\x12*\n" +
+	"\x03run\x18\x01 \x01(\v2\x18.phylactery.agent.v1.RunR\x03run\x122\n" +
+	"\x05reply\x18\x02 \x01(\v2\x1c.phylactery.agent.v1.MessageR\x05reply\x12P\n" +
+	"\x10pending_approval\x18\x03 \x01(\v2%.phylactery.agent.v1.ApprovalRequiredR\x0fpendingApproval\x12#\n" +
+	"\rlast_sequence\x18\x04 \x01(\x03R\flastSequence\"X\n" +
 	"\x12WatchThreadRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12%\n" +
 	"\x0eafter_sequence\x18\x02 \x01(\x03R\rafterSequence\"G\n" +
@@ -1825,11 +1995,12 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\x15ATTACHMENT_KIND_AUDIO\x10\x02\x12\x1c\n" +
 	"\x18ATTACHMENT_KIND_DOCUMENT\x10\x03\x12\x1c\n" +
 	"\x18ATTACHMENT_KIND_LOCATION\x10\x04\x12\x1b\n" +
-	"\x17ATTACHMENT_KIND_STICKER\x10\x052\xa3\x06\n" +
+	"\x17ATTACHMENT_KIND_STICKER\x10\x052\x8e\a\n" +
 	"\vChatService\x12`\n" +
 	"\vSendMessage\x12'.phylactery.agent.v1.SendMessageRequest\x1a(.phylactery.agent.v1.SendMessageResponse\x12h\n" +
 	"\rStreamMessage\x12).phylactery.agent.v1.StreamMessageRequest\x1a*.phylactery.agent.v1.StreamMessageResponse0\x01\x12b\n" +
-	"\vWatchThread\x12'.phylactery.agent.v1.WatchThreadRequest\x1a(.phylactery.agent.v1.WatchThreadResponse0\x01\x12Z\n" +
+	"\vWatchThread\x12'.phylactery.agent.v1.WatchThreadRequest\x1a(.phylactery.agent.v1.WatchThreadResponse0\x01\x12i\n" +
+	"\x0eAnswerApproval\x12*.phylactery.agent.v1.AnswerApprovalRequest\x1a+.phylactery.agent.v1.AnswerApprovalResponse\x12Z\n" +
 	"\tGetThread\x12%.phylactery.agent.v1.GetThreadRequest\x1a&.phylactery.agent.v1.GetThreadResponse\x12`\n" +
 	"\vListThreads\x12'.phylactery.agent.v1.ListThreadsRequest\x1a(.phylactery.agent.v1.ListThreadsResponse\x12c\n" +
 	"\fDeleteThread\x12(.phylactery.agent.v1.DeleteThreadRequest\x1a).phylactery.agent.v1.DeleteThreadResponse\x12c\n" +
@@ -1850,37 +2021,39 @@ func file_phylactery_agent_v1_chat_proto_rawDescGZIP() []byte {
 }
 
 var file_phylactery_agent_v1_chat_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_phylactery_agent_v1_chat_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_phylactery_agent_v1_chat_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_phylactery_agent_v1_chat_proto_goTypes = []any{
-	(OnBusy)(0),                   // 0: phylactery.agent.v1.OnBusy
-	(AttachmentKind)(0),           // 1: phylactery.agent.v1.AttachmentKind
-	(*SendMessageRequest)(nil),    // 2: phylactery.agent.v1.SendMessageRequest
-	(*OwnSpan)(nil),               // 3: phylactery.agent.v1.OwnSpan
-	(*Attachment)(nil),            // 4: phylactery.agent.v1.Attachment
-	(*Location)(nil),              // 5: phylactery.agent.v1.Location
-	(*ShownApproval)(nil),         // 6: phylactery.agent.v1.ShownApproval
-	(*SendMessageResponse)(nil),   // 7: phylactery.agent.v1.SendMessageResponse
-	(*StreamMessageRequest)(nil),  // 8: phylactery.agent.v1.StreamMessageRequest
-	(*StreamMessageResponse)(nil), // 9: phylactery.agent.v1.StreamMessageResponse
-	(*WatchThreadRequest)(nil),    // 10: phylactery.agent.v1.WatchThreadRequest
-	(*WatchThreadResponse)(nil),   // 11: phylactery.agent.v1.WatchThreadResponse
-	(*GetThreadRequest)(nil),      // 12: phylactery.agent.v1.GetThreadRequest
-	(*GetThreadResponse)(nil),     // 13: phylactery.agent.v1.GetThreadResponse
-	(*Thread)(nil),                // 14: phylactery.agent.v1.Thread
-	(*ListThreadsRequest)(nil),    // 15: phylactery.agent.v1.ListThreadsRequest
-	(*ListThreadsResponse)(nil),   // 16: phylactery.agent.v1.ListThreadsResponse
-	(*DeleteThreadRequest)(nil),   // 17: phylactery.agent.v1.DeleteThreadRequest
-	(*DeleteThreadResponse)(nil),  // 18: phylactery.agent.v1.DeleteThreadResponse
-	(*Message)(nil),               // 19: phylactery.agent.v1.Message
-	(*ListMessagesRequest)(nil),   // 20: phylactery.agent.v1.ListMessagesRequest
-	(*ListMessagesResponse)(nil),  // 21: phylactery.agent.v1.ListMessagesResponse
-	(*FetchFileRequest)(nil),      // 22: phylactery.agent.v1.FetchFileRequest
-	(*FetchFileResponse)(nil),     // 23: phylactery.agent.v1.FetchFileResponse
-	(*Run)(nil),                   // 24: phylactery.agent.v1.Run
-	(*ApprovalRequired)(nil),      // 25: phylactery.agent.v1.ApprovalRequired
-	(*Event)(nil),                 // 26: phylactery.agent.v1.Event
-	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
-	(*SentFile)(nil),              // 28: phylactery.agent.v1.SentFile
+	(OnBusy)(0),                    // 0: phylactery.agent.v1.OnBusy
+	(AttachmentKind)(0),            // 1: phylactery.agent.v1.AttachmentKind
+	(*SendMessageRequest)(nil),     // 2: phylactery.agent.v1.SendMessageRequest
+	(*OwnSpan)(nil),                // 3: phylactery.agent.v1.OwnSpan
+	(*Attachment)(nil),             // 4: phylactery.agent.v1.Attachment
+	(*Location)(nil),               // 5: phylactery.agent.v1.Location
+	(*ShownApproval)(nil),          // 6: phylactery.agent.v1.ShownApproval
+	(*SendMessageResponse)(nil),    // 7: phylactery.agent.v1.SendMessageResponse
+	(*StreamMessageRequest)(nil),   // 8: phylactery.agent.v1.StreamMessageRequest
+	(*StreamMessageResponse)(nil),  // 9: phylactery.agent.v1.StreamMessageResponse
+	(*AnswerApprovalRequest)(nil),  // 10: phylactery.agent.v1.AnswerApprovalRequest
+	(*AnswerApprovalResponse)(nil), // 11: phylactery.agent.v1.AnswerApprovalResponse
+	(*WatchThreadRequest)(nil),     // 12: phylactery.agent.v1.WatchThreadRequest
+	(*WatchThreadResponse)(nil),    // 13: phylactery.agent.v1.WatchThreadResponse
+	(*GetThreadRequest)(nil),       // 14: phylactery.agent.v1.GetThreadRequest
+	(*GetThreadResponse)(nil),      // 15: phylactery.agent.v1.GetThreadResponse
+	(*Thread)(nil),                 // 16: phylactery.agent.v1.Thread
+	(*ListThreadsRequest)(nil),     // 17: phylactery.agent.v1.ListThreadsRequest
+	(*ListThreadsResponse)(nil),    // 18: phylactery.agent.v1.ListThreadsResponse
+	(*DeleteThreadRequest)(nil),    // 19: phylactery.agent.v1.DeleteThreadRequest
+	(*DeleteThreadResponse)(nil),   // 20: phylactery.agent.v1.DeleteThreadResponse
+	(*Message)(nil),                // 21: phylactery.agent.v1.Message
+	(*ListMessagesRequest)(nil),    // 22: phylactery.agent.v1.ListMessagesRequest
+	(*ListMessagesResponse)(nil),   // 23: phylactery.agent.v1.ListMessagesResponse
+	(*FetchFileRequest)(nil),       // 24: phylactery.agent.v1.FetchFileRequest
+	(*FetchFileResponse)(nil),      // 25: phylactery.agent.v1.FetchFileResponse
+	(*Run)(nil),                    // 26: phylactery.agent.v1.Run
+	(*ApprovalRequired)(nil),       // 27: phylactery.agent.v1.ApprovalRequired
+	(*Event)(nil),                  // 28: phylactery.agent.v1.Event
+	(*timestamppb.Timestamp)(nil),  // 29: google.protobuf.Timestamp
+	(*SentFile)(nil),               // 30: phylactery.agent.v1.SentFile
 }
 var file_phylactery_agent_v1_chat_proto_depIdxs = []int32{
 	0,  // 0: phylactery.agent.v1.SendMessageRequest.on_busy:type_name -> phylactery.agent.v1.OnBusy
@@ -1889,46 +2062,51 @@ var file_phylactery_agent_v1_chat_proto_depIdxs = []int32{
 	3,  // 3: phylactery.agent.v1.SendMessageRequest.own_spans:type_name -> phylactery.agent.v1.OwnSpan
 	1,  // 4: phylactery.agent.v1.Attachment.kind:type_name -> phylactery.agent.v1.AttachmentKind
 	5,  // 5: phylactery.agent.v1.Attachment.location:type_name -> phylactery.agent.v1.Location
-	24, // 6: phylactery.agent.v1.SendMessageResponse.run:type_name -> phylactery.agent.v1.Run
-	19, // 7: phylactery.agent.v1.SendMessageResponse.reply:type_name -> phylactery.agent.v1.Message
-	25, // 8: phylactery.agent.v1.SendMessageResponse.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
+	26, // 6: phylactery.agent.v1.SendMessageResponse.run:type_name -> phylactery.agent.v1.Run
+	21, // 7: phylactery.agent.v1.SendMessageResponse.reply:type_name -> phylactery.agent.v1.Message
+	27, // 8: phylactery.agent.v1.SendMessageResponse.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
 	0,  // 9: phylactery.agent.v1.StreamMessageRequest.on_busy:type_name -> phylactery.agent.v1.OnBusy
 	6,  // 10: phylactery.agent.v1.StreamMessageRequest.shown_approvals:type_name -> phylactery.agent.v1.ShownApproval
 	4,  // 11: phylactery.agent.v1.StreamMessageRequest.attachments:type_name -> phylactery.agent.v1.Attachment
 	3,  // 12: phylactery.agent.v1.StreamMessageRequest.own_spans:type_name -> phylactery.agent.v1.OwnSpan
-	26, // 13: phylactery.agent.v1.StreamMessageResponse.event:type_name -> phylactery.agent.v1.Event
-	26, // 14: phylactery.agent.v1.WatchThreadResponse.event:type_name -> phylactery.agent.v1.Event
-	14, // 15: phylactery.agent.v1.GetThreadResponse.thread:type_name -> phylactery.agent.v1.Thread
-	27, // 16: phylactery.agent.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	27, // 17: phylactery.agent.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	24, // 18: phylactery.agent.v1.Thread.last_run:type_name -> phylactery.agent.v1.Run
-	25, // 19: phylactery.agent.v1.Thread.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
-	25, // 20: phylactery.agent.v1.Thread.pending_approvals:type_name -> phylactery.agent.v1.ApprovalRequired
-	14, // 21: phylactery.agent.v1.ListThreadsResponse.threads:type_name -> phylactery.agent.v1.Thread
-	27, // 22: phylactery.agent.v1.Message.create_time:type_name -> google.protobuf.Timestamp
-	19, // 23: phylactery.agent.v1.ListMessagesResponse.messages:type_name -> phylactery.agent.v1.Message
-	28, // 24: phylactery.agent.v1.FetchFileResponse.file:type_name -> phylactery.agent.v1.SentFile
-	2,  // 25: phylactery.agent.v1.ChatService.SendMessage:input_type -> phylactery.agent.v1.SendMessageRequest
-	8,  // 26: phylactery.agent.v1.ChatService.StreamMessage:input_type -> phylactery.agent.v1.StreamMessageRequest
-	10, // 27: phylactery.agent.v1.ChatService.WatchThread:input_type -> phylactery.agent.v1.WatchThreadRequest
-	12, // 28: phylactery.agent.v1.ChatService.GetThread:input_type -> phylactery.agent.v1.GetThreadRequest
-	15, // 29: phylactery.agent.v1.ChatService.ListThreads:input_type -> phylactery.agent.v1.ListThreadsRequest
-	17, // 30: phylactery.agent.v1.ChatService.DeleteThread:input_type -> phylactery.agent.v1.DeleteThreadRequest
-	20, // 31: phylactery.agent.v1.ChatService.ListMessages:input_type -> phylactery.agent.v1.ListMessagesRequest
-	22, // 32: phylactery.agent.v1.ChatService.FetchFile:input_type -> phylactery.agent.v1.FetchFileRequest
-	7,  // 33: phylactery.agent.v1.ChatService.SendMessage:output_type -> phylactery.agent.v1.SendMessageResponse
-	9,  // 34: phylactery.agent.v1.ChatService.StreamMessage:output_type -> phylactery.agent.v1.StreamMessageResponse
-	11, // 35: phylactery.agent.v1.ChatService.WatchThread:output_type -> phylactery.agent.v1.WatchThreadResponse
-	13, // 36: phylactery.agent.v1.ChatService.GetThread:output_type -> phylactery.agent.v1.GetThreadResponse
-	16, // 37: phylactery.agent.v1.ChatService.ListThreads:output_type -> phylactery.agent.v1.ListThreadsResponse
-	18, // 38: phylactery.agent.v1.ChatService.DeleteThread:output_type -> phylactery.agent.v1.DeleteThreadResponse
-	21, // 39: phylactery.agent.v1.ChatService.ListMessages:output_type -> phylactery.agent.v1.ListMessagesResponse
-	23, // 40: phylactery.agent.v1.ChatService.FetchFile:output_type -> phylactery.agent.v1.FetchFileResponse
-	33, // [33:41] is the sub-list for method output_type
-	25, // [25:33] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	28, // 13: phylactery.agent.v1.StreamMessageResponse.event:type_name -> phylactery.agent.v1.Event
+	26, // 14: phylactery.agent.v1.AnswerApprovalResponse.run:type_name -> phylactery.agent.v1.Run
+	21, // 15: phylactery.agent.v1.AnswerApprovalResponse.reply:type_name -> phylactery.agent.v1.Message
+	27, // 16: phylactery.agent.v1.AnswerApprovalResponse.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
+	28, // 17: phylactery.agent.v1.WatchThreadResponse.event:type_name -> phylactery.agent.v1.Event
+	16, // 18: phylactery.agent.v1.GetThreadResponse.thread:type_name -> phylactery.agent.v1.Thread
+	29, // 19: phylactery.agent.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	29, // 20: phylactery.agent.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	26, // 21: phylactery.agent.v1.Thread.last_run:type_name -> phylactery.agent.v1.Run
+	27, // 22: phylactery.agent.v1.Thread.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
+	27, // 23: phylactery.agent.v1.Thread.pending_approvals:type_name -> phylactery.agent.v1.ApprovalRequired
+	16, // 24: phylactery.agent.v1.ListThreadsResponse.threads:type_name -> phylactery.agent.v1.Thread
+	29, // 25: phylactery.agent.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	21, // 26: phylactery.agent.v1.ListMessagesResponse.messages:type_name -> phylactery.agent.v1.Message
+	30, // 27: phylactery.agent.v1.FetchFileResponse.file:type_name -> phylactery.agent.v1.SentFile
+	2,  // 28: phylactery.agent.v1.ChatService.SendMessage:input_type -> phylactery.agent.v1.SendMessageRequest
+	8,  // 29: phylactery.agent.v1.ChatService.StreamMessage:input_type -> phylactery.agent.v1.StreamMessageRequest
+	12, // 30: phylactery.agent.v1.ChatService.WatchThread:input_type -> phylactery.agent.v1.WatchThreadRequest
+	10, // 31: phylactery.agent.v1.ChatService.AnswerApproval:input_type -> phylactery.agent.v1.AnswerApprovalRequest
+	14, // 32: phylactery.agent.v1.ChatService.GetThread:input_type -> phylactery.agent.v1.GetThreadRequest
+	17, // 33: phylactery.agent.v1.ChatService.ListThreads:input_type -> phylactery.agent.v1.ListThreadsRequest
+	19, // 34: phylactery.agent.v1.ChatService.DeleteThread:input_type -> phylactery.agent.v1.DeleteThreadRequest
+	22, // 35: phylactery.agent.v1.ChatService.ListMessages:input_type -> phylactery.agent.v1.ListMessagesRequest
+	24, // 36: phylactery.agent.v1.ChatService.FetchFile:input_type -> phylactery.agent.v1.FetchFileRequest
+	7,  // 37: phylactery.agent.v1.ChatService.SendMessage:output_type -> phylactery.agent.v1.SendMessageResponse
+	9,  // 38: phylactery.agent.v1.ChatService.StreamMessage:output_type -> phylactery.agent.v1.StreamMessageResponse
+	13, // 39: phylactery.agent.v1.ChatService.WatchThread:output_type -> phylactery.agent.v1.WatchThreadResponse
+	11, // 40: phylactery.agent.v1.ChatService.AnswerApproval:output_type -> phylactery.agent.v1.AnswerApprovalResponse
+	15, // 41: phylactery.agent.v1.ChatService.GetThread:output_type -> phylactery.agent.v1.GetThreadResponse
+	18, // 42: phylactery.agent.v1.ChatService.ListThreads:output_type -> phylactery.agent.v1.ListThreadsResponse
+	20, // 43: phylactery.agent.v1.ChatService.DeleteThread:output_type -> phylactery.agent.v1.DeleteThreadResponse
+	23, // 44: phylactery.agent.v1.ChatService.ListMessages:output_type -> phylactery.agent.v1.ListMessagesResponse
+	25, // 45: phylactery.agent.v1.ChatService.FetchFile:output_type -> phylactery.agent.v1.FetchFileResponse
+	37, // [37:46] is the sub-list for method output_type
+	28, // [28:37] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_agent_v1_chat_proto_init() }
@@ -1938,7 +2116,7 @@ func file_phylactery_agent_v1_chat_proto_init() {
 	}
 	file_phylactery_agent_v1_event_proto_init()
 	file_phylactery_agent_v1_run_proto_init()
-	file_phylactery_agent_v1_chat_proto_msgTypes[21].OneofWrappers = []any{
+	file_phylactery_agent_v1_chat_proto_msgTypes[23].OneofWrappers = []any{
 		(*FetchFileResponse_File)(nil),
 		(*FetchFileResponse_Data)(nil),
 	}
@@ -1948,7 +2126,7 @@ func file_phylactery_agent_v1_chat_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_phylactery_agent_v1_chat_proto_rawDesc), len(file_phylactery_agent_v1_chat_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

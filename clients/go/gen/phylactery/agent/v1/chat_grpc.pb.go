@@ -21,14 +21,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ChatService_SendMessage_FullMethodName   = "/phylactery.agent.v1.ChatService/SendMessage"
-	ChatService_StreamMessage_FullMethodName = "/phylactery.agent.v1.ChatService/StreamMessage"
-	ChatService_WatchThread_FullMethodName   = "/phylactery.agent.v1.ChatService/WatchThread"
-	ChatService_GetThread_FullMethodName     = "/phylactery.agent.v1.ChatService/GetThread"
-	ChatService_ListThreads_FullMethodName   = "/phylactery.agent.v1.ChatService/ListThreads"
-	ChatService_DeleteThread_FullMethodName  = "/phylactery.agent.v1.ChatService/DeleteThread"
-	ChatService_ListMessages_FullMethodName  = "/phylactery.agent.v1.ChatService/ListMessages"
-	ChatService_FetchFile_FullMethodName     = "/phylactery.agent.v1.ChatService/FetchFile"
+	ChatService_SendMessage_FullMethodName    = "/phylactery.agent.v1.ChatService/SendMessage"
+	ChatService_StreamMessage_FullMethodName  = "/phylactery.agent.v1.ChatService/StreamMessage"
+	ChatService_WatchThread_FullMethodName    = "/phylactery.agent.v1.ChatService/WatchThread"
+	ChatService_AnswerApproval_FullMethodName = "/phylactery.agent.v1.ChatService/AnswerApproval"
+	ChatService_GetThread_FullMethodName      = "/phylactery.agent.v1.ChatService/GetThread"
+	ChatService_ListThreads_FullMethodName    = "/phylactery.agent.v1.ChatService/ListThreads"
+	ChatService_DeleteThread_FullMethodName   = "/phylactery.agent.v1.ChatService/DeleteThread"
+	ChatService_ListMessages_FullMethodName   = "/phylactery.agent.v1.ChatService/ListMessages"
+	ChatService_FetchFile_FullMethodName      = "/phylactery.agent.v1.ChatService/FetchFile"
 )
 
 // ChatServiceClient is the client API for ChatService service.
@@ -55,6 +56,17 @@ type ChatServiceClient interface {
 	// thread is deleted meanwhile, the stream ends with NOT_FOUND. More than 100 concurrent watches by one caller fail
 	// with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
 	WatchThread(ctx context.Context, in *WatchThreadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchThreadResponse], error)
+	// AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+	// that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
+	// the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
+	// same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
+	// Nothing is stored of an answer that fails: NOT_FOUND and APPROVAL_NOT_FOUND for an approval that is unknown, of
+	// another person or of no run of this agent; FAILED_PRECONDITION and APPROVAL_NOT_PENDING if it was answered,
+	// withdrawn or expired, APPROVAL_CHANGED if it is not of the args_hash that was shown, and APPROVAL_OF_ANOTHER for a
+	// yes to one that another person has to give. A no to that one withdraws it. Of two answers at the same moment the one
+	// stored first holds; the turn of the other changes nothing, and its reply says so. The turn continues if the caller
+	// disconnects.
+	AnswerApproval(ctx context.Context, in *AnswerApprovalRequest, opts ...grpc.CallOption) (*AnswerApprovalResponse, error)
 	// GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that
 	// the caller never wrote to is NOT_FOUND.
 	GetThread(ctx context.Context, in *GetThreadRequest, opts ...grpc.CallOption) (*GetThreadResponse, error)
@@ -134,6 +146,16 @@ func (c *chatServiceClient) WatchThread(ctx context.Context, in *WatchThreadRequ
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ChatService_WatchThreadClient = grpc.ServerStreamingClient[WatchThreadResponse]
+
+func (c *chatServiceClient) AnswerApproval(ctx context.Context, in *AnswerApprovalRequest, opts ...grpc.CallOption) (*AnswerApprovalResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AnswerApprovalResponse)
+	err := c.cc.Invoke(ctx, ChatService_AnswerApproval_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
 
 func (c *chatServiceClient) GetThread(ctx context.Context, in *GetThreadRequest, opts ...grpc.CallOption) (*GetThreadResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -218,6 +240,17 @@ type ChatServiceServer interface {
 	// thread is deleted meanwhile, the stream ends with NOT_FOUND. More than 100 concurrent watches by one caller fail
 	// with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
 	WatchThread(*WatchThreadRequest, grpc.ServerStreamingServer[WatchThreadResponse]) error
+	// AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+	// that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
+	// the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
+	// same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
+	// Nothing is stored of an answer that fails: NOT_FOUND and APPROVAL_NOT_FOUND for an approval that is unknown, of
+	// another person or of no run of this agent; FAILED_PRECONDITION and APPROVAL_NOT_PENDING if it was answered,
+	// withdrawn or expired, APPROVAL_CHANGED if it is not of the args_hash that was shown, and APPROVAL_OF_ANOTHER for a
+	// yes to one that another person has to give. A no to that one withdraws it. Of two answers at the same moment the one
+	// stored first holds; the turn of the other changes nothing, and its reply says so. The turn continues if the caller
+	// disconnects.
+	AnswerApproval(context.Context, *AnswerApprovalRequest) (*AnswerApprovalResponse, error)
 	// GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that
 	// the caller never wrote to is NOT_FOUND.
 	GetThread(context.Context, *GetThreadRequest) (*GetThreadResponse, error)
@@ -258,6 +291,9 @@ func (UnimplementedChatServiceServer) StreamMessage(*StreamMessageRequest, grpc.
 }
 func (UnimplementedChatServiceServer) WatchThread(*WatchThreadRequest, grpc.ServerStreamingServer[WatchThreadResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchThread not implemented")
+}
+func (UnimplementedChatServiceServer) AnswerApproval(context.Context, *AnswerApprovalRequest) (*AnswerApprovalResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AnswerApproval not implemented")
 }
 func (UnimplementedChatServiceServer) GetThread(context.Context, *GetThreadRequest) (*GetThreadResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetThread not implemented")
@@ -334,6 +370,24 @@ func _ChatService_WatchThread_Handler(srv interface{}, stream grpc.ServerStream)
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ChatService_WatchThreadServer = grpc.ServerStreamingServer[WatchThreadResponse]
+
+func _ChatService_AnswerApproval_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AnswerApprovalRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ChatServiceServer).AnswerApproval(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ChatService_AnswerApproval_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ChatServiceServer).AnswerApproval(ctx, req.(*AnswerApprovalRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
 
 func _ChatService_GetThread_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetThreadRequest)
@@ -428,6 +482,10 @@ var ChatService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SendMessage",
 			Handler:    _ChatService_SendMessage_Handler,
+		},
+		{
+			MethodName: "AnswerApproval",
+			Handler:    _ChatService_AnswerApproval_Handler,
 		},
 		{
 			MethodName: "GetThread",

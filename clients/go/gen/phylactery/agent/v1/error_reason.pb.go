@@ -150,6 +150,18 @@ const (
 	// RESOURCE_EXHAUSTED: the person has used up their share of today; what is under way goes on:
 	// {"reason":"ERROR_REASON_DAILY_LIMIT","domain":"agent.phylactery","metadata":{"of":"forms"}}
 	ErrorReason_ERROR_REASON_DAILY_LIMIT ErrorReason = 62
+	// NOT_FOUND: no run of this caller asked for this approval:
+	// {"reason":"ERROR_REASON_APPROVAL_NOT_FOUND","domain":"agent.phylactery","metadata":{"approval_id":"…"}}
+	ErrorReason_ERROR_REASON_APPROVAL_NOT_FOUND ErrorReason = 63
+	// FAILED_PRECONDITION: the approval was answered, withdrawn or expired. state is RiskGate's; CANCELLED is withdrawn:
+	// {"reason":"ERROR_REASON_APPROVAL_NOT_PENDING","domain":"agent.phylactery","metadata":{"state":"EXPIRED"}}
+	ErrorReason_ERROR_REASON_APPROVAL_NOT_PENDING ErrorReason = 64
+	// FAILED_PRECONDITION: the approval is for other arguments than those that were shown; show its card again:
+	// {"reason":"ERROR_REASON_APPROVAL_CHANGED","domain":"agent.phylactery","metadata":{"approval_id":"…"}}
+	ErrorReason_ERROR_REASON_APPROVAL_CHANGED ErrorReason = 65
+	// FAILED_PRECONDITION: another person has to approve; the requester can only withdraw it:
+	// {"reason":"ERROR_REASON_APPROVAL_OF_ANOTHER","domain":"agent.phylactery","metadata":{"approval_id":"…"}}
+	ErrorReason_ERROR_REASON_APPROVAL_OF_ANOTHER ErrorReason = 66
 )
 
 // Enum value maps for ErrorReason.
@@ -195,6 +207,10 @@ var (
 		60: "ERROR_REASON_TOO_MANY_CALLS",
 		61: "ERROR_REASON_LIFT_NOT_FOUND",
 		62: "ERROR_REASON_DAILY_LIMIT",
+		63: "ERROR_REASON_APPROVAL_NOT_FOUND",
+		64: "ERROR_REASON_APPROVAL_NOT_PENDING",
+		65: "ERROR_REASON_APPROVAL_CHANGED",
+		66: "ERROR_REASON_APPROVAL_OF_ANOTHER",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":          0,
@@ -237,6 +253,10 @@ var (
 		"ERROR_REASON_TOO_MANY_CALLS":       60,
 		"ERROR_REASON_LIFT_NOT_FOUND":       61,
 		"ERROR_REASON_DAILY_LIMIT":          62,
+		"ERROR_REASON_APPROVAL_NOT_FOUND":   63,
+		"ERROR_REASON_APPROVAL_NOT_PENDING": 64,
+		"ERROR_REASON_APPROVAL_CHANGED":     65,
+		"ERROR_REASON_APPROVAL_OF_ANOTHER":  66,
 	}
 )
 
@@ -271,8 +291,7 @@ var File_phylactery_agent_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_phylactery_agent_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"&phylactery/agent/v1/error_reason.proto\x12\x13phylactery.agent.v1*\xba\n" +
-	"\n" +
+	"&phylactery/agent/v1/error_reason.proto\x12\x13phylactery.agent.v1*\xcf\v\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cERROR_REASON_INVALID_REQUEST\x10\x01\x12 \n" +
@@ -314,7 +333,11 @@ const file_phylactery_agent_v1_error_reason_proto_rawDesc = "" +
 	"\x1dERROR_REASON_TOO_MANY_FETCHES\x104\x12\x1f\n" +
 	"\x1bERROR_REASON_TOO_MANY_CALLS\x10<\x12\x1f\n" +
 	"\x1bERROR_REASON_LIFT_NOT_FOUND\x10=\x12\x1c\n" +
-	"\x18ERROR_REASON_DAILY_LIMIT\x10>B\xd5\x01\n" +
+	"\x18ERROR_REASON_DAILY_LIMIT\x10>\x12#\n" +
+	"\x1fERROR_REASON_APPROVAL_NOT_FOUND\x10?\x12%\n" +
+	"!ERROR_REASON_APPROVAL_NOT_PENDING\x10@\x12!\n" +
+	"\x1dERROR_REASON_APPROVAL_CHANGED\x10A\x12$\n" +
+	" ERROR_REASON_APPROVAL_OF_ANOTHER\x10BB\xd5\x01\n" +
 	"\x17com.phylactery.agent.v1B\x10ErrorReasonProtoP\x01Z:phylactery.internal/client/gen/phylactery/agent/v1;agentv1\xa2\x02\x03PAX\xaa\x02\x13Phylactery.Agent.V1\xca\x02\x13Phylactery\\Agent\\V1\xe2\x02\x1fPhylactery\\Agent\\V1\\GPBMetadata\xea\x02\x15Phylactery::Agent::V1b\x06proto3"
 
 var (

@@ -17,6 +17,7 @@ from phylactery_agent.graph.core.events import (
     APPROVAL_CLEARED,
     AWAITING_APPROVAL,
     GATE_UNAVAILABLE,
+    SELF_CLASS,
     approval_standing,
     proposal,
     what_waits,
@@ -128,7 +129,10 @@ async def _say_no(state: AgentState, context: TurnContext, waiting: str) -> str:
     if "submission" in cast("Mapping[str, Any]", state).get("metadata", {}):
         await context.gate.cancel(waiting, reason="", thread_id=state["thread_id"])
         return "REJECTED"
-    return (await context.gate.reject(waiting, reason="", thread_id=state["thread_id"])).state
+    known = state["approval_state"]
+    own = known is None or known["approval_class"] == SELF_CLASS
+    answer = context.gate.reject if own else context.gate.cancel  # what another person approves can only be withdrawn
+    return (await answer(waiting, reason="", thread_id=state["thread_id"])).state
 
 
 async def _reject_too(state: AgentState, context: TurnContext, approval_id: str) -> None:

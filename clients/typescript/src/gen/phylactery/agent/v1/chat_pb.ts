@@ -18,7 +18,7 @@ import type { Message as Message$1 } from "@bufbuild/protobuf";
  * Describes the file phylactery/agent/v1/chat.proto.
  */
 export const file_phylactery_agent_v1_chat: GenFile = /*@__PURE__*/
-  fileDesc("Ch5waHlsYWN0ZXJ5L2FnZW50L3YxL2NoYXQucHJvdG8SE3BoeWxhY3RlcnkuYWdlbnQudjEi1AIKElNlbmRNZXNzYWdlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEhAKCGxhbmd1YWdlGAQgASgJEiwKB29uX2J1c3kYBSABKA4yGy5waHlsYWN0ZXJ5LmFnZW50LnYxLk9uQnVzeRINCgVncmFwaBgGIAEoCRI7Cg9zaG93bl9hcHByb3ZhbHMYByADKAsyIi5waHlsYWN0ZXJ5LmFnZW50LnYxLlNob3duQXBwcm92YWwSNAoLYXR0YWNobWVudHMYCCADKAsyHy5waHlsYWN0ZXJ5LmFnZW50LnYxLkF0dGFjaG1lbnQSLwoJb3duX3NwYW5zGAkgAygLMhwucGh5bGFjdGVyeS5hZ2VudC52MS5Pd25TcGFuEhYKDm1lc3NhZ2Vfc3RhcnRzGAogAygFIiYKB093blNwYW4SDQoFc3RhcnQYASABKAUSDAoEc3RvcBgCIAEoBSKjAQoKQXR0YWNobWVudBIxCgRraW5kGAEgASgOMiMucGh5bGFjdGVyeS5hZ2VudC52MS5BdHRhY2htZW50S2luZBIRCgltaW1lX3R5cGUYAiABKAkSEAoIZmlsZW5hbWUYAyABKAkSDAoEZGF0YRgEIAEoDBIvCghsb2NhdGlvbhgFIAEoCzIdLnBoeWxhY3RlcnkuYWdlbnQudjEuTG9jYXRpb24iTgoITG9jYXRpb24SEAoIbGF0aXR1ZGUYASABKAESEQoJbG9uZ2l0dWRlGAIgASgBEgwKBG5hbWUYAyABKAkSDwoHYWRkcmVzcxgEIAEoCSJHCg1TaG93bkFwcHJvdmFsEhMKC2FwcHJvdmFsX2lkGAEgASgJEhEKCWFyZ3NfaGFzaBgCIAEoCRIOCgZxdW90ZWQYAyABKAgiwQEKE1NlbmRNZXNzYWdlUmVzcG9uc2USJQoDcnVuGAEgASgLMhgucGh5bGFjdGVyeS5hZ2VudC52MS5SdW4SKwoFcmVwbHkYAiABKAsyHC5waHlsYWN0ZXJ5LmFnZW50LnYxLk1lc3NhZ2USPwoQcGVuZGluZ19hcHByb3ZhbBgDIAEoCzIlLnBoeWxhY3RlcnkuYWdlbnQudjEuQXBwcm92YWxSZXF1aXJlZBIVCg1sYXN0X3NlcXVlbmNlGAQgASgDItYCChRTdHJlYW1NZXNzYWdlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEhAKCGxhbmd1YWdlGAQgASgJEiwKB29uX2J1c3kYBSABKA4yGy5waHlsYWN0ZXJ5LmFnZW50LnYxLk9uQnVzeRINCgVncmFwaBgGIAEoCRI7Cg9zaG93bl9hcHByb3ZhbHMYByADKAsyIi5waHlsYWN0ZXJ5LmFnZW50LnYxLlNob3duQXBwcm92YWwSNAoLYXR0YWNobWVudHMYCCADKAsyHy5waHlsYWN0ZXJ5LmFnZW50LnYxLkF0dGFjaG1lbnQSLwoJb3duX3NwYW5zGAkgAygLMhwucGh5bGFjdGVyeS5hZ2VudC52MS5Pd25TcGFuEhYKDm1lc3NhZ2Vfc3RhcnRzGAogAygFIkIKFVN0cmVhbU1lc3NhZ2VSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLnBoeWxhY3RlcnkuYWdlbnQudjEuRXZlbnQiPwoSV2F0Y2hUaHJlYWRSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIWCg5hZnRlcl9zZXF1ZW5jZRgCIAEoAyJAChNXYXRjaFRocmVhZFJlc3BvbnNlEikKBWV2ZW50GAEgASgLMhoucGh5bGFjdGVyeS5hZ2VudC52MS5FdmVudCIlChBHZXRUaHJlYWRSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCSJAChFHZXRUaHJlYWRSZXNwb25zZRIrCgZ0aHJlYWQYASABKAsyGy5waHlsYWN0ZXJ5LmFnZW50LnYxLlRocmVhZCLjAgoGVGhyZWFkEgoKAmlkGAEgASgJEi8KC2NyZWF0ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNbGFzdF9zZXF1ZW5jZRgEIAEoAxIqCghsYXN0X3J1bhgFIAEoCzIYLnBoeWxhY3RlcnkuYWdlbnQudjEuUnVuEj8KEHBlbmRpbmdfYXBwcm92YWwYBiABKAsyJS5waHlsYWN0ZXJ5LmFnZW50LnYxLkFwcHJvdmFsUmVxdWlyZWQSFgoOZmlyc3Rfc2VxdWVuY2UYByABKAMSDQoFZ3JhcGgYCCABKAkSQAoRcGVuZGluZ19hcHByb3ZhbHMYCSADKAsyJS5waHlsYWN0ZXJ5LmFnZW50LnYxLkFwcHJvdmFsUmVxdWlyZWQiOwoSTGlzdFRocmVhZHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIlwKE0xpc3RUaHJlYWRzUmVzcG9uc2USLAoHdGhyZWFkcxgBIAMoCzIbLnBoeWxhY3RlcnkuYWdlbnQudjEuVGhyZWFkEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIoChNEZWxldGVUaHJlYWRSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCSIWChREZWxldGVUaHJlYWRSZXNwb25zZSKZAQoHTWVzc2FnZRIKCgJpZBgBIAEoCRIMCgRyb2xlGAIgASgJEgwKBHRleHQYAyABKAkSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJ1bl9pZBgFIAEoCRIQCghzZXF1ZW5jZRgGIAEoAxITCgt0ZXh0X2VyYXNlZBgHIAEoCCJPChNMaXN0TWVzc2FnZXNSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJfChRMaXN0TWVzc2FnZXNSZXNwb25zZRIuCghtZXNzYWdlcxgBIAMoCzIcLnBoeWxhY3RlcnkuYWdlbnQudjEuTWVzc2FnZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNgoQRmV0Y2hGaWxlUmVxdWVzdBIRCgl0aHJlYWRfaWQYASABKAkSDwoHZmlsZV9pZBgCIAEoCSJaChFGZXRjaEZpbGVSZXNwb25zZRItCgRmaWxlGAEgASgLMh0ucGh5bGFjdGVyeS5hZ2VudC52MS5TZW50RmlsZUgAEg4KBGRhdGEYAiABKAxIAEIGCgRwYXJ0KncKBk9uQnVzeRIXChNPTl9CVVNZX1VOU1BFQ0lGSUVEEAASEwoPT05fQlVTWV9FTlFVRVVFEAESEgoOT05fQlVTWV9SRUpFQ1QQAhIVChFPTl9CVVNZX0lOVEVSUlVQVBADEhQKEE9OX0JVU1lfQ09BTEVTQ0UQBCrAAQoOQXR0YWNobWVudEtpbmQSHwobQVRUQUNITUVOVF9LSU5EX1VOU1BFQ0lGSUVEEAASGQoVQVRUQUNITUVOVF9LSU5EX0lNQUdFEAESGQoVQVRUQUNITUVOVF9LSU5EX0FVRElPEAISHAoYQVRUQUNITUVOVF9LSU5EX0RPQ1VNRU5UEAMSHAoYQVRUQUNITUVOVF9LSU5EX0xPQ0FUSU9OEAQSGwoXQVRUQUNITUVOVF9LSU5EX1NUSUNLRVIQBTKjBgoLQ2hhdFNlcnZpY2USYAoLU2VuZE1lc3NhZ2USJy5waHlsYWN0ZXJ5LmFnZW50LnYxLlNlbmRNZXNzYWdlUmVxdWVzdBooLnBoeWxhY3RlcnkuYWdlbnQudjEuU2VuZE1lc3NhZ2VSZXNwb25zZRJoCg1TdHJlYW1NZXNzYWdlEikucGh5bGFjdGVyeS5hZ2VudC52MS5TdHJlYW1NZXNzYWdlUmVxdWVzdBoqLnBoeWxhY3RlcnkuYWdlbnQudjEuU3RyZWFtTWVzc2FnZVJlc3BvbnNlMAESYgoLV2F0Y2hUaHJlYWQSJy5waHlsYWN0ZXJ5LmFnZW50LnYxLldhdGNoVGhyZWFkUmVxdWVzdBooLnBoeWxhY3RlcnkuYWdlbnQudjEuV2F0Y2hUaHJlYWRSZXNwb25zZTABEloKCUdldFRocmVhZBIlLnBoeWxhY3RlcnkuYWdlbnQudjEuR2V0VGhyZWFkUmVxdWVzdBomLnBoeWxhY3RlcnkuYWdlbnQudjEuR2V0VGhyZWFkUmVzcG9uc2USYAoLTGlzdFRocmVhZHMSJy5waHlsYWN0ZXJ5LmFnZW50LnYxLkxpc3RUaHJlYWRzUmVxdWVzdBooLnBoeWxhY3RlcnkuYWdlbnQudjEuTGlzdFRocmVhZHNSZXNwb25zZRJjCgxEZWxldGVUaHJlYWQSKC5waHlsYWN0ZXJ5LmFnZW50LnYxLkRlbGV0ZVRocmVhZFJlcXVlc3QaKS5waHlsYWN0ZXJ5LmFnZW50LnYxLkRlbGV0ZVRocmVhZFJlc3BvbnNlEmMKDExpc3RNZXNzYWdlcxIoLnBoeWxhY3RlcnkuYWdlbnQudjEuTGlzdE1lc3NhZ2VzUmVxdWVzdBopLnBoeWxhY3RlcnkuYWdlbnQudjEuTGlzdE1lc3NhZ2VzUmVzcG9uc2USXAoJRmV0Y2hGaWxlEiUucGh5bGFjdGVyeS5hZ2VudC52MS5GZXRjaEZpbGVSZXF1ZXN0GiYucGh5bGFjdGVyeS5hZ2VudC52MS5GZXRjaEZpbGVSZXNwb25zZTABYgZwcm90bzM", [file_google_protobuf_timestamp, file_phylactery_agent_v1_event, file_phylactery_agent_v1_run]);
+  fileDesc("Ch5waHlsYWN0ZXJ5L2FnZW50L3YxL2NoYXQucHJvdG8SE3BoeWxhY3RlcnkuYWdlbnQudjEi1AIKElNlbmRNZXNzYWdlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEhAKCGxhbmd1YWdlGAQgASgJEiwKB29uX2J1c3kYBSABKA4yGy5waHlsYWN0ZXJ5LmFnZW50LnYxLk9uQnVzeRINCgVncmFwaBgGIAEoCRI7Cg9zaG93bl9hcHByb3ZhbHMYByADKAsyIi5waHlsYWN0ZXJ5LmFnZW50LnYxLlNob3duQXBwcm92YWwSNAoLYXR0YWNobWVudHMYCCADKAsyHy5waHlsYWN0ZXJ5LmFnZW50LnYxLkF0dGFjaG1lbnQSLwoJb3duX3NwYW5zGAkgAygLMhwucGh5bGFjdGVyeS5hZ2VudC52MS5Pd25TcGFuEhYKDm1lc3NhZ2Vfc3RhcnRzGAogAygFIiYKB093blNwYW4SDQoFc3RhcnQYASABKAUSDAoEc3RvcBgCIAEoBSKjAQoKQXR0YWNobWVudBIxCgRraW5kGAEgASgOMiMucGh5bGFjdGVyeS5hZ2VudC52MS5BdHRhY2htZW50S2luZBIRCgltaW1lX3R5cGUYAiABKAkSEAoIZmlsZW5hbWUYAyABKAkSDAoEZGF0YRgEIAEoDBIvCghsb2NhdGlvbhgFIAEoCzIdLnBoeWxhY3RlcnkuYWdlbnQudjEuTG9jYXRpb24iTgoITG9jYXRpb24SEAoIbGF0aXR1ZGUYASABKAESEQoJbG9uZ2l0dWRlGAIgASgBEgwKBG5hbWUYAyABKAkSDwoHYWRkcmVzcxgEIAEoCSJHCg1TaG93bkFwcHJvdmFsEhMKC2FwcHJvdmFsX2lkGAEgASgJEhEKCWFyZ3NfaGFzaBgCIAEoCRIOCgZxdW90ZWQYAyABKAgiwQEKE1NlbmRNZXNzYWdlUmVzcG9uc2USJQoDcnVuGAEgASgLMhgucGh5bGFjdGVyeS5hZ2VudC52MS5SdW4SKwoFcmVwbHkYAiABKAsyHC5waHlsYWN0ZXJ5LmFnZW50LnYxLk1lc3NhZ2USPwoQcGVuZGluZ19hcHByb3ZhbBgDIAEoCzIlLnBoeWxhY3RlcnkuYWdlbnQudjEuQXBwcm92YWxSZXF1aXJlZBIVCg1sYXN0X3NlcXVlbmNlGAQgASgDItYCChRTdHJlYW1NZXNzYWdlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEhAKCGxhbmd1YWdlGAQgASgJEiwKB29uX2J1c3kYBSABKA4yGy5waHlsYWN0ZXJ5LmFnZW50LnYxLk9uQnVzeRINCgVncmFwaBgGIAEoCRI7Cg9zaG93bl9hcHByb3ZhbHMYByADKAsyIi5waHlsYWN0ZXJ5LmFnZW50LnYxLlNob3duQXBwcm92YWwSNAoLYXR0YWNobWVudHMYCCADKAsyHy5waHlsYWN0ZXJ5LmFnZW50LnYxLkF0dGFjaG1lbnQSLwoJb3duX3NwYW5zGAkgAygLMhwucGh5bGFjdGVyeS5hZ2VudC52MS5Pd25TcGFuEhYKDm1lc3NhZ2Vfc3RhcnRzGAogAygFIkIKFVN0cmVhbU1lc3NhZ2VSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLnBoeWxhY3RlcnkuYWdlbnQudjEuRXZlbnQidQoVQW5zd2VyQXBwcm92YWxSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSEwoLYXBwcm92YWxfaWQYAiABKAkSEQoJYXJnc19oYXNoGAMgASgJEg8KB2FwcHJvdmUYBCABKAgSDwoHbm9fd2FpdBgFIAEoCCLEAQoWQW5zd2VyQXBwcm92YWxSZXNwb25zZRIlCgNydW4YASABKAsyGC5waHlsYWN0ZXJ5LmFnZW50LnYxLlJ1bhIrCgVyZXBseRgCIAEoCzIcLnBoeWxhY3RlcnkuYWdlbnQudjEuTWVzc2FnZRI/ChBwZW5kaW5nX2FwcHJvdmFsGAMgASgLMiUucGh5bGFjdGVyeS5hZ2VudC52MS5BcHByb3ZhbFJlcXVpcmVkEhUKDWxhc3Rfc2VxdWVuY2UYBCABKAMiPwoSV2F0Y2hUaHJlYWRSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIWCg5hZnRlcl9zZXF1ZW5jZRgCIAEoAyJAChNXYXRjaFRocmVhZFJlc3BvbnNlEikKBWV2ZW50GAEgASgLMhoucGh5bGFjdGVyeS5hZ2VudC52MS5FdmVudCIlChBHZXRUaHJlYWRSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCSJAChFHZXRUaHJlYWRSZXNwb25zZRIrCgZ0aHJlYWQYASABKAsyGy5waHlsYWN0ZXJ5LmFnZW50LnYxLlRocmVhZCLjAgoGVGhyZWFkEgoKAmlkGAEgASgJEi8KC2NyZWF0ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgt1cGRhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNbGFzdF9zZXF1ZW5jZRgEIAEoAxIqCghsYXN0X3J1bhgFIAEoCzIYLnBoeWxhY3RlcnkuYWdlbnQudjEuUnVuEj8KEHBlbmRpbmdfYXBwcm92YWwYBiABKAsyJS5waHlsYWN0ZXJ5LmFnZW50LnYxLkFwcHJvdmFsUmVxdWlyZWQSFgoOZmlyc3Rfc2VxdWVuY2UYByABKAMSDQoFZ3JhcGgYCCABKAkSQAoRcGVuZGluZ19hcHByb3ZhbHMYCSADKAsyJS5waHlsYWN0ZXJ5LmFnZW50LnYxLkFwcHJvdmFsUmVxdWlyZWQiOwoSTGlzdFRocmVhZHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIlwKE0xpc3RUaHJlYWRzUmVzcG9uc2USLAoHdGhyZWFkcxgBIAMoCzIbLnBoeWxhY3RlcnkuYWdlbnQudjEuVGhyZWFkEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIoChNEZWxldGVUaHJlYWRSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCSIWChREZWxldGVUaHJlYWRSZXNwb25zZSKZAQoHTWVzc2FnZRIKCgJpZBgBIAEoCRIMCgRyb2xlGAIgASgJEgwKBHRleHQYAyABKAkSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnJ1bl9pZBgFIAEoCRIQCghzZXF1ZW5jZRgGIAEoAxITCgt0ZXh0X2VyYXNlZBgHIAEoCCJPChNMaXN0TWVzc2FnZXNSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJfChRMaXN0TWVzc2FnZXNSZXNwb25zZRIuCghtZXNzYWdlcxgBIAMoCzIcLnBoeWxhY3RlcnkuYWdlbnQudjEuTWVzc2FnZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNgoQRmV0Y2hGaWxlUmVxdWVzdBIRCgl0aHJlYWRfaWQYASABKAkSDwoHZmlsZV9pZBgCIAEoCSJaChFGZXRjaEZpbGVSZXNwb25zZRItCgRmaWxlGAEgASgLMh0ucGh5bGFjdGVyeS5hZ2VudC52MS5TZW50RmlsZUgAEg4KBGRhdGEYAiABKAxIAEIGCgRwYXJ0KncKBk9uQnVzeRIXChNPTl9CVVNZX1VOU1BFQ0lGSUVEEAASEwoPT05fQlVTWV9FTlFVRVVFEAESEgoOT05fQlVTWV9SRUpFQ1QQAhIVChFPTl9CVVNZX0lOVEVSUlVQVBADEhQKEE9OX0JVU1lfQ09BTEVTQ0UQBCrAAQoOQXR0YWNobWVudEtpbmQSHwobQVRUQUNITUVOVF9LSU5EX1VOU1BFQ0lGSUVEEAASGQoVQVRUQUNITUVOVF9LSU5EX0lNQUdFEAESGQoVQVRUQUNITUVOVF9LSU5EX0FVRElPEAISHAoYQVRUQUNITUVOVF9LSU5EX0RPQ1VNRU5UEAMSHAoYQVRUQUNITUVOVF9LSU5EX0xPQ0FUSU9OEAQSGwoXQVRUQUNITUVOVF9LSU5EX1NUSUNLRVIQBTKOBwoLQ2hhdFNlcnZpY2USYAoLU2VuZE1lc3NhZ2USJy5waHlsYWN0ZXJ5LmFnZW50LnYxLlNlbmRNZXNzYWdlUmVxdWVzdBooLnBoeWxhY3RlcnkuYWdlbnQudjEuU2VuZE1lc3NhZ2VSZXNwb25zZRJoCg1TdHJlYW1NZXNzYWdlEikucGh5bGFjdGVyeS5hZ2VudC52MS5TdHJlYW1NZXNzYWdlUmVxdWVzdBoqLnBoeWxhY3RlcnkuYWdlbnQudjEuU3RyZWFtTWVzc2FnZVJlc3BvbnNlMAESYgoLV2F0Y2hUaHJlYWQSJy5waHlsYWN0ZXJ5LmFnZW50LnYxLldhdGNoVGhyZWFkUmVxdWVzdBooLnBoeWxhY3RlcnkuYWdlbnQudjEuV2F0Y2hUaHJlYWRSZXNwb25zZTABEmkKDkFuc3dlckFwcHJvdmFsEioucGh5bGFjdGVyeS5hZ2VudC52MS5BbnN3ZXJBcHByb3ZhbFJlcXVlc3QaKy5waHlsYWN0ZXJ5LmFnZW50LnYxLkFuc3dlckFwcHJvdmFsUmVzcG9uc2USWgoJR2V0VGhyZWFkEiUucGh5bGFjdGVyeS5hZ2VudC52MS5HZXRUaHJlYWRSZXF1ZXN0GiYucGh5bGFjdGVyeS5hZ2VudC52MS5HZXRUaHJlYWRSZXNwb25zZRJgCgtMaXN0VGhyZWFkcxInLnBoeWxhY3RlcnkuYWdlbnQudjEuTGlzdFRocmVhZHNSZXF1ZXN0GigucGh5bGFjdGVyeS5hZ2VudC52MS5MaXN0VGhyZWFkc1Jlc3BvbnNlEmMKDERlbGV0ZVRocmVhZBIoLnBoeWxhY3RlcnkuYWdlbnQudjEuRGVsZXRlVGhyZWFkUmVxdWVzdBopLnBoeWxhY3RlcnkuYWdlbnQudjEuRGVsZXRlVGhyZWFkUmVzcG9uc2USYwoMTGlzdE1lc3NhZ2VzEigucGh5bGFjdGVyeS5hZ2VudC52MS5MaXN0TWVzc2FnZXNSZXF1ZXN0GikucGh5bGFjdGVyeS5hZ2VudC52MS5MaXN0TWVzc2FnZXNSZXNwb25zZRJcCglGZXRjaEZpbGUSJS5waHlsYWN0ZXJ5LmFnZW50LnYxLkZldGNoRmlsZVJlcXVlc3QaJi5waHlsYWN0ZXJ5LmFnZW50LnYxLkZldGNoRmlsZVJlc3BvbnNlMAFiBnByb3RvMw", [file_google_protobuf_timestamp, file_phylactery_agent_v1_event, file_phylactery_agent_v1_run]);
 
 /**
  * SendMessageRequest is one message of a user.
@@ -430,6 +430,99 @@ export const StreamMessageResponseSchema: GenMessage<StreamMessageResponse> = /*
   messageDesc(file_phylactery_agent_v1_chat, 7);
 
 /**
+ * AnswerApprovalRequest is a yes or no to one approval.
+ *
+ * @generated from message phylactery.agent.v1.AnswerApprovalRequest
+ */
+export type AnswerApprovalRequest = Message$1<"phylactery.agent.v1.AnswerApprovalRequest"> & {
+  /**
+   * request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user, together with those of
+   * messages. Required.
+   *
+   * @generated from field: string request_id = 1;
+   */
+  requestId: string;
+
+  /**
+   * approval_id is the approval. Required.
+   *
+   * @generated from field: string approval_id = 2;
+   */
+  approvalId: string;
+
+  /**
+   * args_hash is the args_hash of the card that was shown: "sha256:" and 64 hex digits. Required.
+   *
+   * @generated from field: string args_hash = 3;
+   */
+  argsHash: string;
+
+  /**
+   * approve is true for yes. False, also if unset, is a no.
+   *
+   * @generated from field: bool approve = 4;
+   */
+  approve: boolean;
+
+  /**
+   * no_wait returns an empty response as soon as the answer is stored; WatchThread tells what comes of it. It is not part
+   * of the body for idempotency.
+   *
+   * @generated from field: bool no_wait = 5;
+   */
+  noWait: boolean;
+};
+
+/**
+ * Describes the message phylactery.agent.v1.AnswerApprovalRequest.
+ * Use `create(AnswerApprovalRequestSchema)` to create a new message.
+ */
+export const AnswerApprovalRequestSchema: GenMessage<AnswerApprovalRequest> = /*@__PURE__*/
+  messageDesc(file_phylactery_agent_v1_chat, 8);
+
+/**
+ * AnswerApprovalResponse is the result of the turn; empty if no_wait was set.
+ *
+ * @generated from message phylactery.agent.v1.AnswerApprovalResponse
+ */
+export type AnswerApprovalResponse = Message$1<"phylactery.agent.v1.AnswerApprovalResponse"> & {
+  /**
+   * run is the run after the turn.
+   *
+   * @generated from field: phylactery.agent.v1.Run run = 1;
+   */
+  run?: Run | undefined;
+
+  /**
+   * reply is the agent's message.
+   *
+   * @generated from field: phylactery.agent.v1.Message reply = 2;
+   */
+  reply?: Message | undefined;
+
+  /**
+   * pending_approval is the approval this run waits for next, as in SendMessageResponse. Unset if there is none.
+   *
+   * @generated from field: phylactery.agent.v1.ApprovalRequired pending_approval = 3;
+   */
+  pendingApproval?: ApprovalRequired | undefined;
+
+  /**
+   * last_sequence is the sequence of the turn's last event.
+   *
+   * @generated from field: int64 last_sequence = 4;
+   */
+  lastSequence: bigint;
+};
+
+/**
+ * Describes the message phylactery.agent.v1.AnswerApprovalResponse.
+ * Use `create(AnswerApprovalResponseSchema)` to create a new message.
+ */
+export const AnswerApprovalResponseSchema: GenMessage<AnswerApprovalResponse> = /*@__PURE__*/
+  messageDesc(file_phylactery_agent_v1_chat, 9);
+
+/**
  * WatchThreadRequest identifies a thread and the position to start from.
  *
  * @generated from message phylactery.agent.v1.WatchThreadRequest
@@ -455,7 +548,7 @@ export type WatchThreadRequest = Message$1<"phylactery.agent.v1.WatchThreadReque
  * Use `create(WatchThreadRequestSchema)` to create a new message.
  */
 export const WatchThreadRequestSchema: GenMessage<WatchThreadRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 8);
+  messageDesc(file_phylactery_agent_v1_chat, 10);
 
 /**
  * WatchThreadResponse is one event of the thread.
@@ -476,7 +569,7 @@ export type WatchThreadResponse = Message$1<"phylactery.agent.v1.WatchThreadResp
  * Use `create(WatchThreadResponseSchema)` to create a new message.
  */
 export const WatchThreadResponseSchema: GenMessage<WatchThreadResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 9);
+  messageDesc(file_phylactery_agent_v1_chat, 11);
 
 /**
  * GetThreadRequest identifies a thread.
@@ -497,7 +590,7 @@ export type GetThreadRequest = Message$1<"phylactery.agent.v1.GetThreadRequest">
  * Use `create(GetThreadRequestSchema)` to create a new message.
  */
 export const GetThreadRequestSchema: GenMessage<GetThreadRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 10);
+  messageDesc(file_phylactery_agent_v1_chat, 12);
 
 /**
  * GetThreadResponse is the state of the thread.
@@ -518,7 +611,7 @@ export type GetThreadResponse = Message$1<"phylactery.agent.v1.GetThreadResponse
  * Use `create(GetThreadResponseSchema)` to create a new message.
  */
 export const GetThreadResponseSchema: GenMessage<GetThreadResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 11);
+  messageDesc(file_phylactery_agent_v1_chat, 13);
 
 /**
  * Thread is one conversation.
@@ -597,7 +690,7 @@ export type Thread = Message$1<"phylactery.agent.v1.Thread"> & {
  * Use `create(ThreadSchema)` to create a new message.
  */
 export const ThreadSchema: GenMessage<Thread> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 12);
+  messageDesc(file_phylactery_agent_v1_chat, 14);
 
 /**
  * ListThreadsRequest requests a page of threads.
@@ -625,7 +718,7 @@ export type ListThreadsRequest = Message$1<"phylactery.agent.v1.ListThreadsReque
  * Use `create(ListThreadsRequestSchema)` to create a new message.
  */
 export const ListThreadsRequestSchema: GenMessage<ListThreadsRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 13);
+  messageDesc(file_phylactery_agent_v1_chat, 15);
 
 /**
  * ListThreadsResponse is one page.
@@ -653,7 +746,7 @@ export type ListThreadsResponse = Message$1<"phylactery.agent.v1.ListThreadsResp
  * Use `create(ListThreadsResponseSchema)` to create a new message.
  */
 export const ListThreadsResponseSchema: GenMessage<ListThreadsResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 14);
+  messageDesc(file_phylactery_agent_v1_chat, 16);
 
 /**
  * DeleteThreadRequest identifies a thread.
@@ -674,7 +767,7 @@ export type DeleteThreadRequest = Message$1<"phylactery.agent.v1.DeleteThreadReq
  * Use `create(DeleteThreadRequestSchema)` to create a new message.
  */
 export const DeleteThreadRequestSchema: GenMessage<DeleteThreadRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 15);
+  messageDesc(file_phylactery_agent_v1_chat, 17);
 
 /**
  * DeleteThreadResponse confirms that the agent no longer holds data of the thread.
@@ -689,7 +782,7 @@ export type DeleteThreadResponse = Message$1<"phylactery.agent.v1.DeleteThreadRe
  * Use `create(DeleteThreadResponseSchema)` to create a new message.
  */
 export const DeleteThreadResponseSchema: GenMessage<DeleteThreadResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 16);
+  messageDesc(file_phylactery_agent_v1_chat, 18);
 
 /**
  * Message is one message of a thread.
@@ -752,7 +845,7 @@ export type Message = Message$1<"phylactery.agent.v1.Message"> & {
  * Use `create(MessageSchema)` to create a new message.
  */
 export const MessageSchema: GenMessage<Message> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 17);
+  messageDesc(file_phylactery_agent_v1_chat, 19);
 
 /**
  * ListMessagesRequest requests a page of the transcript.
@@ -787,7 +880,7 @@ export type ListMessagesRequest = Message$1<"phylactery.agent.v1.ListMessagesReq
  * Use `create(ListMessagesRequestSchema)` to create a new message.
  */
 export const ListMessagesRequestSchema: GenMessage<ListMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 18);
+  messageDesc(file_phylactery_agent_v1_chat, 20);
 
 /**
  * ListMessagesResponse is one page.
@@ -815,7 +908,7 @@ export type ListMessagesResponse = Message$1<"phylactery.agent.v1.ListMessagesRe
  * Use `create(ListMessagesResponseSchema)` to create a new message.
  */
 export const ListMessagesResponseSchema: GenMessage<ListMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 19);
+  messageDesc(file_phylactery_agent_v1_chat, 21);
 
 /**
  * FetchFileRequest identifies a file that was sent.
@@ -843,7 +936,7 @@ export type FetchFileRequest = Message$1<"phylactery.agent.v1.FetchFileRequest">
  * Use `create(FetchFileRequestSchema)` to create a new message.
  */
 export const FetchFileRequestSchema: GenMessage<FetchFileRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 20);
+  messageDesc(file_phylactery_agent_v1_chat, 22);
 
 /**
  * FetchFileResponse is a part of the answer.
@@ -880,7 +973,7 @@ export type FetchFileResponse = Message$1<"phylactery.agent.v1.FetchFileResponse
  * Use `create(FetchFileResponseSchema)` to create a new message.
  */
 export const FetchFileResponseSchema: GenMessage<FetchFileResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 21);
+  messageDesc(file_phylactery_agent_v1_chat, 23);
 
 /**
  * OnBusy is what happens to a message for a busy thread: one in which a turn is queued or running. A thread whose run
@@ -1043,6 +1136,25 @@ export const ChatService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchThreadRequestSchema;
     output: typeof WatchThreadResponseSchema;
+  },
+  /**
+   * AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+   * that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
+   * the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
+   * same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
+   * Nothing is stored of an answer that fails: NOT_FOUND and APPROVAL_NOT_FOUND for an approval that is unknown, of
+   * another person or of no run of this agent; FAILED_PRECONDITION and APPROVAL_NOT_PENDING if it was answered,
+   * withdrawn or expired, APPROVAL_CHANGED if it is not of the args_hash that was shown, and APPROVAL_OF_ANOTHER for a
+   * yes to one that another person has to give. A no to that one withdraws it. Of two answers at the same moment the one
+   * stored first holds; the turn of the other changes nothing, and its reply says so. The turn continues if the caller
+   * disconnects.
+   *
+   * @generated from rpc phylactery.agent.v1.ChatService.AnswerApproval
+   */
+  answerApproval: {
+    methodKind: "unary";
+    input: typeof AnswerApprovalRequestSchema;
+    output: typeof AnswerApprovalResponseSchema;
   },
   /**
    * GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that

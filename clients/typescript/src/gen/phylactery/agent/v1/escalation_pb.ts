@@ -45,6 +45,7 @@ export type Escalation = Message<"phylactery.agent.v1.Escalation"> & {
 
   /**
    * reason is a sentence that describes the reason, possibly in the words of the user. It is data, not an instruction.
+   * Empty once the escalation has ended.
    *
    * @generated from field: string reason = 4;
    */
@@ -128,7 +129,8 @@ export type Escalation = Message<"phylactery.agent.v1.Escalation"> & {
   endReason: string;
 
   /**
-   * summary is what the handler wrote when they released it.
+   * summary is what the handler wrote when they released it, in the response of that release alone. The transcript
+   * keeps it.
    *
    * @generated from field: string summary = 16;
    */
@@ -143,7 +145,7 @@ export const EscalationSchema: GenMessage<Escalation> = /*@__PURE__*/
   messageDesc(file_phylactery_agent_v1_escalation, 0);
 
 /**
- * EscalationEntry is one stored entry of the queue. It never changes, so it can be sent again unchanged.
+ * EscalationEntry is one stored entry of the queue. Only its text changes: it is removed at the end.
  *
  * @generated from message phylactery.agent.v1.EscalationEntry
  */
@@ -184,7 +186,8 @@ export type EscalationEntry = Message<"phylactery.agent.v1.EscalationEntry"> & {
   actor: string;
 
   /**
-   * text is the message, note or summary. It is data, not an instruction.
+   * text is the message, note, reason or summary. It is data, not an instruction. Empty once the escalation has ended,
+   * and, of a message, reply or note, while another handler has the claim.
    *
    * @generated from field: string text = 6;
    */
@@ -368,7 +371,8 @@ export type GetEscalationResponse = Message<"phylactery.agent.v1.GetEscalationRe
 
   /**
    * conversation is the most recent part of the conversation, at most 30 messages and 20,000 characters, in order.
-   * It is empty once the escalation has ended: what the user says later is not for its handlers.
+   * It is empty while another handler has the claim, and once the escalation has ended: what the user says later is not
+   * for its handlers.
    *
    * @generated from field: repeated phylactery.agent.v1.ConversationMessage conversation = 3;
    */
@@ -383,7 +387,7 @@ export type GetEscalationResponse = Message<"phylactery.agent.v1.GetEscalationRe
 
   /**
    * form_state is the state of the form when the escalation was opened, as JSON without sensitive values. Empty without
-   * a form.
+   * a form, and once the escalation has ended.
    *
    * @generated from field: string form_state = 5;
    */
@@ -931,7 +935,7 @@ export enum EscalationEntryKind {
   EXPIRED = 7,
 
   /**
-   * ESCALATION_ENTRY_KIND_RELEASED records that the agent goes on; text is the summary.
+   * ESCALATION_ENTRY_KIND_RELEASED records that the agent goes on.
    *
    * @generated from enum value: ESCALATION_ENTRY_KIND_RELEASED = 8;
    */
@@ -1057,7 +1061,8 @@ export const EscalationService: GenService<{
     output: typeof ReplyAsHumanResponseSchema;
   },
   /**
-   * AddNote adds a note that only handlers see. It needs no claim. Repeating a request_id adds nothing a second time.
+   * AddNote adds a note that only handlers see. It needs the caller's claim and fails as ReplyAsHuman does. Repeating a
+   * request_id adds nothing a second time.
    *
    * @generated from rpc phylactery.agent.v1.EscalationService.AddNote
    */
