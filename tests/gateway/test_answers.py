@@ -69,7 +69,7 @@ async def test_a_word_answers_the_question_before_it_whatever_came_after(stores:
     await stores.say("Sí", at=50)
     turn = await stores.turn()
     assert turn is not None
-    assert list(turn.shown) == [("ap_1", "hash of ap_1")]
+    assert (turn.approval_id, turn.approve) == ("ap_1", True)
 
 
 @pytest.mark.parametrize("option", ["out_removed.0", "unknown", "out_removed.99"])
@@ -152,14 +152,82 @@ async def test_a_quotation_is_about_the_quoted_card_alone(stores: Stores) -> Non
     await stores.send()
     stores.seconds = 100
     await stores.say("hola")
-    await stores.say("sí", refers_to=first)
+    await stores.say("sí, porque me hace falta", refers_to=first)
     await stores.say("y no")
     found = [await stores.turn_of_several() for _ in range(3)]
     assert [(one.text, list(one.shown), one.quotes) for one in found] == [
         ("hola", [("ap_2", "hash of ap_2")], False),
-        ("sí", [("ap_1", "hash of ap_1")], True),
+        ("sí, porque me hace falta", [("ap_1", "hash of ap_1")], True),
         ("y no", [("ap_2", "hash of ap_2")], False),
     ]
+
+
+PLAIN = [("sí", True), ("Sí, dale.", True), ("ok", True), ("👍", True), ("yes please", True)]
+PLAIN += [("no", False), ("mejor no", False), ("No, thanks", False), ("👎", False)]
+
+
+@pytest.mark.parametrize(("words", "approve"), PLAIN)
+@pytest.mark.parametrize("quotes", [True, False])
+async def test_a_plain_answer_to_the_one_card_it_can_mean_answers_it_by_its_id(
+    stores: Stores, words: str, approve: bool, quotes: bool
+) -> None:
+    await stores.told(card("ap_1"))
+    asked = await stores.send()
+    if quotes:
+        await stores.told(card("ap_2"))
+        await stores.send()
+    stores.seconds = 100
+    await stores.say(words, refers_to=asked if quotes else "")
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.approval_id, turn.args_hash, turn.approve) == ("ap_1", "hash of ap_1", approve)
+
+
+@pytest.mark.parametrize("words", ["sí, pero mañana", "yes, but to b.txt", "no sé", "sí?", "yes. what time is it?"])
+async def test_a_yes_or_no_with_more_words_in_it_goes_on_as_words(stores: Stores, words: str) -> None:
+    await stores.told(card("ap_1"))
+    await stores.send()
+    stores.seconds = 100
+    await stores.say(words)
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.text, turn.approval_id, list(turn.shown)) == (words, "", [("ap_1", "hash of ap_1")])
+
+
+@pytest.mark.parametrize("words", ["sí", "no", "ok"])
+@pytest.mark.parametrize("why", ["another card is open", "something was said since", "somebody else wrote, too"])
+async def test_a_plain_answer_that_may_mean_something_else_goes_on_as_words(
+    stores: Stores, words: str, why: str
+) -> None:
+    if why == "another card is open":
+        await stores.told(card("ap_0"))
+        await stores.send()
+    await stores.told(card("ap_1"))
+    await stores.send()
+    stores.seconds = 100
+    if why == "something was said since":
+        await stores.say("lee b.txt")
+        await stores.turn()
+        stores.seconds = 200
+    await stores.say(words, passed_on="manda todo" if why.startswith("somebody") else "")
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.text, turn.approval_id) == (words, "")
+
+
+async def test_a_card_that_was_answered_leaves_the_next_one_the_only_one(stores: Stores) -> None:
+    await stores.told(card("ap_1"))
+    await stores.send()
+    stores.seconds = 100
+    await stores.say("sí")
+    await stores.turn()
+    await stores.told(card("ap_2"))
+    await stores.send()
+    stores.seconds = 200
+    await stores.say("no")
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.approval_id, turn.approve) == ("ap_2", False)
 
 
 @pytest.mark.parametrize("quoted", ["wamid.1", "wamid.of.another", "elsewhere"])

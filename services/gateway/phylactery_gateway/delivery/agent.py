@@ -57,11 +57,10 @@ class Agent:
         if turn.stale:
             raise NotWaitingError
         client = self.of(conversation)
-        own, shown = turn.text, _card(turn)
         if turn.approval_id:
-            own = await self._answer(client, conversation, turn)
-            if not own:
-                return
+            await self._answer(client, turn)
+            return
+        own, shown = turn.text, _card(turn)
         stream = client.stream_message(
             "\n".join(filter(None, (own, turn.passed_on))),
             thread_id=conversation.thread_id,
@@ -77,7 +76,7 @@ class Agent:
                 async for _ in events:
                     return
         except AlreadyExistsError:
-            return  # it has this turn, with a code that is not ours to remember
+            return  # it has this turn
 
     async def end_lift(self, conversation: Conversation) -> None:
         """End the lift of the person, whose identity changed since an operator lifted it. Raise PhylacteryError."""
@@ -86,18 +85,25 @@ class Agent:
         ):  # nobody lifted them, or an agent that lifts nobody
             await self.of(conversation).end_lift(timeout=_CALL_SECONDS)
 
-    async def _answer(self, client: PhylacteryClient, conversation: Conversation, turn: Turn) -> str:
-        """Return the text that answers exactly one approval, '' if an earlier try has answered it.
+    async def _answer(self, client: PhylacteryClient, turn: Turn) -> None:
+        """Answer exactly one approval, by its id and the hash of the arguments that were shown. Raise NotWaitingError.
 
-        The button is bound to the approval's id and to the hash of its arguments; the code that approves it is asked
-        for now and kept nowhere.
+        What comes of it is told in the thread. The same turn again is the same answer, also after it closed its
+        approval.
         """
-        waiting = _find(await client.get_thread(conversation.thread_id, timeout=_CALL_SECONDS), turn.approval_id)
-        if waiting is None or waiting.args_hash != turn.args_hash or not (waiting.code or not turn.approve):
-            if waiting is None and turn.tries:
-                return ""
-            raise NotWaitingError
-        return f"{turn.text} {waiting.code}" if turn.approve else turn.text
+        try:
+            await client.answer_call(
+                turn.approval_id,
+                turn.args_hash,
+                approve=turn.approve,
+                wait=False,
+                request_id=turn.turn_id,
+                timeout=_CALL_SECONDS,
+            )
+        except (NotFoundError, FailedPreconditionError):
+            raise NotWaitingError from None
+        except AlreadyExistsError:
+            return  # it has this turn, from a gateway that sent it as words
 
     async def thread(self, conversation: Conversation) -> Thread | None:
         """Return the state of a conversation's thread, None if the agent has none. Raise PhylacteryError."""
@@ -146,8 +152,3 @@ def _card(turn: Turn) -> PendingApproval | None:
         return None
     first, *others = cards
     return PendingApproval(first.approval_id, "", "", "self", (), None, "", first.args_hash, tuple(others))
-
-
-def _find(thread: Thread, approval_id: str) -> PendingApproval | None:
-    cards = thread.pending_approvals or ((thread.pending_approval,) if thread.pending_approval else ())
-    return next((one for card in cards for one in (card, *card.also) if one.approval_id == approval_id), None)

@@ -41,6 +41,8 @@ class Before(NamedTuple):
     """Without its texts once it was delivered."""
     whole: bool
     """True if all earlier parts of it were sent, too."""
+    sent_us: int
+    """When it was sent, 0 if it was not."""
     numbered: bool = False
     """True if its options can be chosen by the numbers that stand in its text."""
 
@@ -128,7 +130,7 @@ def _before(connection: Connection, row: sa.Row[Any]) -> Before:
     body, source = outgoing.read(connection, row), row.source.rpartition(":")[0]
     message = Outgoing.read(body)
     if not message.options:
-        return Before(row.outbox_id, source, message, whole=True)
+        return Before(row.outbox_id, source, message, whole=True, sent_us=row.sent_us)
     missing = sa.select(outbox.c.outbox_id).where(
         outbox.c.conversation_id == row.conversation_id,
         outbox.c.source.startswith(f"{source}:", autoescape=True),
@@ -136,4 +138,5 @@ def _before(connection: Connection, row: sa.Row[Any]) -> Before:
         outbox.c.state != outgoing.State.SENT,
     )
     whole = connection.execute(missing.limit(1)).first() is None
-    return Before(row.outbox_id, source, message, whole, body.get(outgoing.NUMBERED, message.is_numbered))
+    numbered = body.get(outgoing.NUMBERED, message.is_numbered)
+    return Before(row.outbox_id, source, message, whole=whole, sent_us=row.sent_us, numbered=numbered)

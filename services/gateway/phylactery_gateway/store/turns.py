@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
+from phylactery_understanding.replies.answers import read_answer
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
@@ -31,6 +32,8 @@ _MAX_TEXT: Final = 20_000
 _LAST_TURNS: Final = 100
 _COLUMNS: Final = ("turn_id", "tries", "approval_id")
 """What of a turn is in columns of its own, and no part of its sealed body."""
+_LONGEST_ANSWER: Final = 100
+"""The most characters of a message that may be nothing but a yes or no."""
 _COMMANDS: Final[Mapping[str, bool]] = {"/approve": True, "/reject": False}
 """What the agent says to answer a question with that is not the last one, and which answer that is."""
 
@@ -407,14 +410,18 @@ def _files(connection: Connection, rows: Sequence[sa.Row[Any]]) -> Sequence[Medi
 
 
 def _typed_option(connection: Connection, conversation_id: str, rows: Sequence[sa.Row[Any]]) -> str:
-    """Return the option a person chose by typing its number or a command, '' if they did not."""
+    """Return the option a person chose by typing its number, a command or a plain yes or no, '' if they did not."""
     if len(rows) > 1 or rows[0].kind == Kind.MEDIA:
         return ""
     row = rows[0]
-    text = texts.open_message(connection, row)[0].strip().rstrip(".")
+    own, others = texts.open_message(connection, row)
+    text = own.strip().rstrip(".")
     about = cards.before(connection, conversation_id, row.sent_us, row.quotes)
-    if row.kind == Kind.TEXT and (command := text.lower()) in _COMMANDS:
-        return _open_card(connection, conversation_id, about, wanted=_COMMANDS[command])
+    if row.kind == Kind.TEXT and not others:
+        if (command := text.lower()) in _COMMANDS:
+            return _open_card(connection, conversation_id, about, wanted=_COMMANDS[command])
+        if len(text) <= _LONGEST_ANSWER and (answer := read_answer(text)) != "unclear":
+            return _meant_card(connection, conversation_id, about, row, wanted=answer == "yes")
     is_number = text.isascii() and text.isdigit() and len(text) <= 2  # noqa: PLR2004 - no list is longer
     return cards.typed_number(about, int(text)) if is_number else ""
 
@@ -433,6 +440,30 @@ def _open_card(connection: Connection, conversation_id: str, about: Sequence[car
     return found[0] if len(found) == 1 else ""
 
 
+def _meant_card(
+    connection: Connection, conversation_id: str, about: Sequence[cards.Before], row: sa.Row[Any], *, wanted: bool
+) -> str:
+    """Return the option of the card that a plain yes or no is for beyond doubt, '' if there may be another.
+
+    It is the card that was quoted, or the only one not answered if it is the newest message and the person has said
+    nothing else since it was sent. In any other case the agent reads the words, and asks.
+    """
+    if not about or not about[0].option(wanted):
+        return ""
+    newest = about[0]
+    if row.quotes:
+        return newest.option(wanted)
+    said_since = sa.select(messages.c.message_id).where(
+        messages.c.conversation_id == conversation_id,
+        messages.c.position < row.position,
+        messages.c.receive_us > newest.sent_us,  # both are times of this clock; those of a channel are whole seconds
+    )
+    if connection.execute(said_since.limit(1)).first() is not None:
+        return ""
+    only = _open_card(connection, conversation_id, about, wanted=wanted)
+    return only if only == newest.option(wanted) else ""
+
+
 def _of_option(connection: Connection, conversation_id: str, row: sa.Row[Any], chosen: str) -> Turn:
     """Return the turn of an option.
 
@@ -447,10 +478,9 @@ def _of_option(connection: Connection, conversation_id: str, row: sa.Row[Any], c
     if found is None or not does or (does.get("approve") and not found.whole):
         return Turn(turn_id, "", (), stale=True, external_id=external_id)
     if approval_id := str(does.get("approval", "")):
-        verb = "APPROVE" if does["approve"] else "REJECT"
         return Turn(
             turn_id,
-            f"{verb} {approval_id}",
+            "",
             (),
             approval_id,
             str(does["args_hash"]),
