@@ -207,11 +207,14 @@ class ThreadChanges:
         """Return the user's earlier requests, oldest first: a bounded number, back to the first that does not count."""
         values = {"of_thread": claim.lease.thread_key, "before": claim.turn.position}
         rows = await self._database.read_quickly(lambda connection: _BEFORE.all(connection, values), one=True)
-        now_us, found = self._clock.now_us(), list[_Said]()
+        now_us, found, closed_us = self._clock.now_us(), list[_Said](), dict[str, int]()
         for row in rows:
-            if abs(now_us - row.handled_us) > self._window_us or row.do_not_store or row.lead_turn:
-                break  # too old, not stored, or only a part of a request
             text = to_text(row.text)
+            if row.kind != "message" or parse_reply(text) is not None:  # its request was answered only then
+                closed_us.setdefault(row.run_id, row.handled_us)
+            answered_us = closed_us.get(row.run_id, row.handled_us)
+            if abs(now_us - answered_us) > self._window_us or row.do_not_store or row.lead_turn:
+                break  # too old, not stored, or only a part of a request
             if row.kind != "message" or talk_kind(text) is not None or parse_reply(text) is not None:
                 continue
             if len(text) > _LONGEST_EARLIER or len(found) == _MOST:
