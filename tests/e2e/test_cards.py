@@ -102,12 +102,12 @@ def test_one_clear_no_rejects_every_call_of_the_card(ana: Person):
     [
         (
             "yes, but make it 5",
-            "2 actions are waiting for your answer: write a file, or append whole lines to it (×2).",
+            "2 actions are waiting for your yes or no: “append",
         ),
-        ("sí, mañana", "2 acciones esperan tu respuesta"),
-        ("jajaja sí claro", "2 acciones esperan tu respuesta"),
-        ("thanks", "You're welcome.\n\n2 actions are waiting for your answer"),
-        ("yes?", "2 actions are waiting for your answer"),
+        ("sí, mañana", "2 acciones esperan tu sí o tu no"),
+        ("jajaja sí claro", "2 acciones esperan tu sí o tu no"),
+        ("thanks", "You're welcome.\n\n2 actions are waiting for your yes or no"),
+        ("yes?", "2 actions are waiting for your yes or no"),
     ],
 )
 def test_an_unclear_answer_changes_nothing_and_says_what_waits(ana: Person, words: str, asked: str):

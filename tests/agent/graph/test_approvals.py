@@ -93,7 +93,7 @@ async def test_other_text_while_waiting_keeps_the_approval_and_proposes_nothing(
     for text in ("lee notas.txt", "hola", "aprobar ap_waiting0 code-0-right", "APROBAR ap_waiting0", "haz el pino"):
         state = await chat.say(text)
         assert ended(state) == ("suspended", "AWAITING_APPROVAL")
-        assert "/approve o /reject" in said(state)
+        assert 'Aún espero tu sí o tu no: «escribe "hola" en b.txt».' in said(state)
         assert state["approval_id"] == "ap_waiting0"
     assert chat.gate.calls == []
     assert len(chat.ledger.rows) == 1
@@ -131,8 +131,8 @@ async def test_two_approvals_in_one_run_come_one_after_the_other(tmp_path: Path)
     state = await chat.say(YES)
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
     assert said(state) == (
-        "ap_waiting0 no espera tu respuesta (ya se usó), así que no he cambiado nada. Aún espero tu respuesta:"
-        " ¿puedo escribir un archivo o añadirle líneas al final? (/approve o /reject)"
+        "ap_waiting0 no espera tu respuesta (ya se usó), así que no he cambiado nada."
+        ' Aún espero tu sí o tu no: «añade "!" a b.txt».'
     )
     assert ended(await chat.say("APROBAR ap_waiting1 code-1-right")) == ("done", "ANSWERED")
     assert written(chat) == "hola\n!\n"
@@ -145,7 +145,7 @@ async def test_a_yes_to_nobody_knows_what_changes_nothing_and_is_told_in_one_lin
     chat = Chat(tmp_path) if graph == "secured" else opened(tmp_path, model)
     chat.model = None
     await chat.say(WRITE)
-    line = "Aún espero tu respuesta: ¿puedo escribir un archivo o añadirle líneas al final? (/approve o /reject)"
+    line = 'Aún espero tu sí o tu no: «escribe "hola" en b.txt».'
     state = await chat.say("sí")
     note = f"No está claro a qué respondes, así que no he cambiado nada. {line}"
     assert (ended(state), said(state)) == (("suspended", "AWAITING_APPROVAL"), note)

@@ -83,8 +83,8 @@ async def test_the_second_is_approved_first_and_runs_in_its_place(chat: Chat) ->
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
     assert (state["approval_id"], files(chat)) == (FIRST, {})
     assert said(state) == (
-        "Anotado: puedo escribir un archivo o añadirle líneas al final. Aún espero tu respuesta: ¿puedo escribir un"
-        " archivo o añadirle líneas al final? (/approve o /reject)"
+        "Anotado: puedo escribir un archivo o añadirle líneas al final."
+        ' Aún espero tu sí o tu no: «escribe "uno" en one.txt».'
     )
     assert ended(await chat.say(YES)) == ("done", "ANSWERED")
     assert files(chat) == {"one.txt": "uno", "two.txt": "dos"}

@@ -61,15 +61,15 @@ def test_every_language_has_the_same_messages_with_the_same_values_and_the_code_
 def test_a_message_is_formatted_in_less_than_twenty_microseconds(language: Language):
     def format_many() -> None:
         for _ in range(1_000):
-            say("waits", language, count=3, tools="a; b; c")
+            say("waits", language, count=3, actions="a; b; c")
             message("unknown", language, clause="x" * 5_000)
 
     assert_within(0.04, format_many, tries=20)  # twenty microseconds for each
 
 
 def test_a_number_has_its_own_form_in_both_languages():
-    assert say("code_wrong", "en", left=1) == "The code is wrong. You have 1 try left, or answer /reject."
-    assert say("code_wrong", "es", left=1) == "El código no es correcto. Te queda 1 intento, o responde /reject."
+    assert say("code_wrong", "en", left=1) == "The code is wrong. You have 1 try left, or say “cancel”."
+    assert say("code_wrong", "es", left=1) == "El código no es correcto. Te queda 1 intento, o di «cancela»."
     assert "Te quedan 4 intentos" in say("code_wrong", "es", left=4)
 
 

@@ -28,7 +28,6 @@ from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.timestamps import to_timestamp
 from phylactery_forms.dialogue.words import answer_to_review
 from phylactery_understanding.language.own_words import MAX_SPANS, refuse_bad_spans, refuse_bad_starts
-from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.stops import read_stop
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
@@ -48,6 +47,7 @@ from phylactery_agent.media.attachments import MAX_ADDRESS, MAX_ATTACHMENTS, MAX
 from phylactery_agent.ports import ApprovalInfo, MemoryRefusedError, MemoryUnavailableError
 from phylactery_agent.ports.services import Services, TranscriptMessage, TranscriptPage
 from phylactery_agent.rules.going_on import split_answer
+from phylactery_agent.rules.intents import answer_in
 from phylactery_agent.runtime.approvals.answers import ApprovalAnswer, ApprovalAnswers
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
@@ -454,7 +454,7 @@ class ChatEdge:
         shown last, and do not cancel the form beneath it; words that send are a yes to its submission, and to no other
         call.
         """
-        answer = read_answer(request.text) if request.shown_approvals and request.thread_id else "unclear"
+        answer = answer_in(request.text) if request.shown_approvals and request.thread_id else "unclear"
         if request.shown_approvals and request.thread_id and read_stop(request.text) == "stop":
             answer = "no" if await self.forms.asks(owner.thread_key(request.thread_id)) else answer
         sends = answer == "unclear" and answer_to_review(request.text) == "yes"

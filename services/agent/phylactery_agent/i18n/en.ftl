@@ -79,14 +79,14 @@ ask_help = What would you like me to do? You can give me another instruction.
 not_done = Not done: { $steps }
 approval_required = May I { $tools }? Answer yes or no.
 approvals_required = May I do these { $count } things: { $tools }? Answer yes or no.
-approval_required_other = Another person has to approve this before I { $tools }; I'll go on when they answer. You can withdraw it with /reject.
+approval_required_other = Another person has to approve this before I { $tools }; I'll go on when they answer. Say “cancel” to withdraw it.
 waits = { $count ->
-    [one] I still need your answer: may I { $tools }? (/approve or /reject)
-   *[other] { $count } actions are waiting for your answer: { $tools }. (/approve or /reject)
+    [one] I still need your yes or no: { $actions }.
+   *[other] { $count } actions are waiting for your yes or no: { $actions }.
  }
 waits_other = { $count ->
-    [one] Another person still has to approve this: { $tools }. (/reject withdraws it)
-   *[other] Another person still has to approve { $count } actions: { $tools }. (/reject withdraws them)
+    [one] Another person still has to approve this: { $actions }. Say “cancel” to withdraw it.
+   *[other] Another person still has to approve { $count } actions: { $actions }. Say “cancel” to withdraw them.
  }
 stopped = All right, cancelled: { $steps }.
 stopped_unknown = Of this I do not know whether it was done, so please check: { $steps }.
@@ -101,8 +101,8 @@ too_many_wait = Too many things are already waiting here, so I did not start thi
 still_pending = Nobody has answered yet whether I may { $tool }.
 code_missing = The code in your answer was lost. Please send it again.
 code_wrong = { $left ->
-    [one] The code is wrong. You have 1 try left, or answer /reject.
-   *[other] The code is wrong. You have { $left } tries left, or answer /reject.
+    [one] The code is wrong. You have 1 try left, or say “cancel”.
+   *[other] The code is wrong. You have { $left } tries left, or say “cancel”.
  }
 approval_wrong_id = { $given } is not waiting for your answer ({ $why }), so I changed nothing.
 ahead_approved = Noted: I may { $tool }.
@@ -111,8 +111,8 @@ approval_refused = I can't accept that answer: { $why }.
 nothing_waits = Nothing is waiting for your answer here: { $given } { $why }.
 nothing_waits_at_all = Nothing is waiting for your answer here.
 rejected = All right, I won't.
-cancelled = That was cancelled, and I did not do it.
-expired = Nobody answered in time, so I did not do it. Ask me again if you still need it.
+cancelled = This was cancelled, and I did not do it: { $action }.
+expired = Nobody answered in time, so I did not do this: { $action }. Say “again” if you still need it.
 gate_unavailable = I cannot check right now whether I may do that, so I did not do it. Ask me again in a moment.
 gate_unavailable_waiting = I cannot check your answer right now, so I did nothing. I am still waiting for it: answer again in a moment.
 effect_in_doubt = I tried to { $tool } and cannot tell whether it worked, so I will not repeat it: please check.
@@ -464,8 +464,8 @@ graph_react = Reasons and acts step by step: with a model, or by fixed rules wit
 graph_form = Fills in a form in conversation and submits it with the person's permission
 form_asked = May I send “{ $title }”? Answer yes or no.
 form_asked_to = May I send “{ $title }” to { $where }? Answer yes or no.
-form_asked_other = Another person has to approve before I send “{ $title }”; I'll go on when they answer. You can withdraw it with /reject.
-form_asked_other_to = Another person has to approve before I send “{ $title }” to { $where }; I'll go on when they answer. You can withdraw it with /reject.
+form_asked_other = Another person has to approve before I send “{ $title }”; I'll go on when they answer. Say “cancel” to withdraw it.
+form_asked_other_to = Another person has to approve before I send “{ $title }” to { $where }; I'll go on when they answer. Say “cancel” to withdraw it.
 form_submitted = Sent: { $title }.
 form_in_doubt = I do not know whether “{ $title }” was sent, so I will not send it again. (For whoever runs the service: phylactery runs unknown.)
 form_not_sent = I have not sent “{ $title }”; your answers are still here for you to correct, send or cancel.

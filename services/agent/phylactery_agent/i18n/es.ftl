@@ -77,14 +77,14 @@ ask_help = ¿Qué prefieres que haga? Puedes darme otra instrucción.
 not_done = Queda sin hacer: { $steps }
 approval_required = ¿Puedo { $tools }? Responde sí o no.
 approvals_required = ¿Puedo hacer estas { $count } cosas: { $tools }? Responde sí o no.
-approval_required_other = Antes de { $tools } hace falta que otra persona lo apruebe; sigo cuando responda. Con /reject lo retiras.
+approval_required_other = Antes de { $tools } hace falta que otra persona lo apruebe; sigo cuando responda. Di «cancela» para retirarlo.
 waits = { $count ->
-    [one] Aún espero tu respuesta: ¿puedo { $tools }? (/approve o /reject)
-   *[other] { $count } acciones esperan tu respuesta: { $tools }. (/approve o /reject)
+    [one] Aún espero tu sí o tu no: { $actions }.
+   *[other] { $count } acciones esperan tu sí o tu no: { $actions }.
  }
 waits_other = { $count ->
-    [one] Otra persona aún tiene que aprobar esto: { $tools }. (/reject lo retira)
-   *[other] Otra persona aún tiene que aprobar { $count } acciones: { $tools }. (/reject las retira)
+    [one] Otra persona aún tiene que aprobar esto: { $actions }. Di «cancela» para retirarlo.
+   *[other] Otra persona aún tiene que aprobar { $count } acciones: { $actions }. Di «cancela» para retirarlas.
  }
 stopped = De acuerdo, cancelado: { $steps }.
 stopped_unknown = De esto no sé si llegó a hacerse, así que compruébalo: { $steps }.
@@ -99,8 +99,8 @@ too_many_wait = Aquí ya hay demasiadas cosas en espera, así que no he empezado
 still_pending = Nadie ha respondido todavía si puedo { $tool }.
 code_missing = Se ha perdido el código de tu respuesta. Envíala otra vez, por favor.
 code_wrong = { $left ->
-    [one] El código no es correcto. Te queda 1 intento, o responde /reject.
-   *[other] El código no es correcto. Te quedan { $left } intentos, o responde /reject.
+    [one] El código no es correcto. Te queda 1 intento, o di «cancela».
+   *[other] El código no es correcto. Te quedan { $left } intentos, o di «cancela».
  }
 approval_wrong_id = { $given } no espera tu respuesta ({ $why }), así que no he cambiado nada.
 ahead_approved = Anotado: puedo { $tool }.
@@ -109,8 +109,8 @@ approval_refused = No puedo aceptar esa respuesta: { $why }.
 nothing_waits = Aquí no hay nada pendiente de tu respuesta: { $given } { $why }.
 nothing_waits_at_all = Aquí no hay nada pendiente de tu respuesta.
 rejected = De acuerdo, no lo hago.
-cancelled = Eso se ha cancelado y no lo he hecho.
-expired = Nadie respondió a tiempo, así que no lo he hecho. Pídemelo otra vez si hace falta.
+cancelled = Esto se ha cancelado y no lo he hecho: { $action }.
+expired = Nadie respondió a tiempo, así que no he hecho esto: { $action }. Di «otra vez» si aún hace falta.
 gate_unavailable = No puedo comprobar ahora si puedo hacerlo, así que no lo he hecho. Pídemelo otra vez dentro de un momento.
 gate_unavailable_waiting = No puedo comprobar ahora tu respuesta, así que no he hecho nada. Sigo esperándola: responde otra vez dentro de un momento.
 effect_in_doubt = He intentado { $tool } y no puedo saber si llegó a hacerse, así que no lo repito: compruébalo, por favor.
@@ -462,8 +462,8 @@ graph_react = Razona y actúa paso a paso: con un modelo, o sin él por reglas f
 graph_form = Rellena un formulario conversando y lo envía con el permiso de la persona
 form_asked = ¿Puedo enviar «{ $title }»? Responde sí o no.
 form_asked_to = ¿Puedo enviar «{ $title }» a { $where }? Responde sí o no.
-form_asked_other = Antes de enviar «{ $title }» hace falta que otra persona lo apruebe; sigo cuando responda. Con /reject lo retiras.
-form_asked_other_to = Antes de enviar «{ $title }» a { $where } hace falta que otra persona lo apruebe; sigo cuando responda. Con /reject lo retiras.
+form_asked_other = Antes de enviar «{ $title }» hace falta que otra persona lo apruebe; sigo cuando responda. Di «cancela» para retirarlo.
+form_asked_other_to = Antes de enviar «{ $title }» a { $where } hace falta que otra persona lo apruebe; sigo cuando responda. Di «cancela» para retirarlo.
 form_submitted = Enviado: { $title }.
 form_in_doubt = No sé si «{ $title }» llegó a enviarse, así que no lo repito. (Para quien administra el servicio: phylactery runs unknown.)
 form_not_sent = No he enviado «{ $title }»; tus respuestas siguen aquí, para corregirlas, enviarlas o cancelar.

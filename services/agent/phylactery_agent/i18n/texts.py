@@ -28,18 +28,29 @@ def tool_title(name: str, language: Language, tools: ToolRegistry) -> str:
 
 def named(names: Iterable[str], language: Language, tools: ToolRegistry) -> str:
     """Return what the tools of these names do, each once with its count, in order."""
-    titles = (tool_title(name, language, tools) if name else message("waits_unnamed", language) for name in names)
+    return _counted(tool_title(name, language, tools) if name else message("waits_unnamed", language) for name in names)
+
+
+def _counted(titles: Iterable[str]) -> str:
     counted = Counter(titles)
     return "; ".join(title if count == 1 else f"{title} (×{count})" for title, count in counted.items())
 
 
+def step_text(description: str, tool: str, language: Language, tools: ToolRegistry) -> str:
+    """Return a step in the person's words, in quotation marks; one described by no words of theirs, in its tool's."""
+    if description and not tools.get(description):
+        return say("quoted", language, text=shortened(description))
+    return named([description or tool], language, tools)
+
+
 def waiting_line(waiting: Iterable[ApprovalRequest], language: Language, tools: ToolRegistry) -> str:
-    """Return one line with the approvals pending from this or another person, and how to cancel."""
+    """Return one line with the approvals pending from this or another person, by what they are for."""
     still = [one for one in waiting if one.open]
-    own = [one.tool for one in still if one.approval_class == "self"]
-    other = [one.tool for one in still if one.approval_class != "self"]
-    parts = [say("waits", language, count=len(own), tools=named(own, language, tools))] if own else []
-    parts += [say("waits_other", language, count=len(other), tools=named(other, language, tools))] if other else []
+    parts = []
+    for key, own in (("waits", True), ("waits_other", False)):
+        asked = [one for one in still if (one.approval_class == "self") is own]
+        told = _counted(step_text(one.step, one.tool, language, tools) for one in asked)
+        parts += [say(key, language, count=len(asked), actions=told)] if asked else []
     return " ".join(parts)
 
 

@@ -92,6 +92,9 @@ class ApprovalRequest:
     tool: str
     approval_class: str
     open: bool = True
+    step_id: str = ""
+    step: str = ""
+    """What the step of that id does, in the person's words; empty if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

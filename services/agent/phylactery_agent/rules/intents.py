@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from phylactery_understanding.replies.answers import Answer, read_answer
 from phylactery_understanding.replies.talk import read_talk
 from phylactery_understanding.requests.parser import parse
 
@@ -35,6 +36,28 @@ def parse_reply(text: str) -> ApprovalReply | None:
     if found := _REJECT.match(stripped):
         return ApprovalReply("reject", found.group(1))
     return None
+
+
+_ANSWER_COMMAND: Final = expression(r"(?i)^\s*/(approve|reject)(\s+\S+)?\s*$")
+"""The commands by which a chat answers; other clients send them as they were typed."""
+
+
+def is_answer_command(text: str) -> bool:
+    """Return True if a text is a command by which a chat answers, with or without what it names."""
+    return _ANSWER_COMMAND.match(text) is not None
+
+
+def answer_in(text: str) -> Answer:
+    """Return what a text answers to exactly what its sender was shown: a clear yes or no, or /approve or /reject."""
+    command = _ANSWER_COMMAND.match(text)
+    if command is None or command.group(2):
+        return read_answer(text)
+    return "yes" if command.group(1).lower() == "approve" else "no"
+
+
+def is_answer(text: str) -> bool:
+    """Return True if a text answers something, and names nothing that it answers."""
+    return is_answer_command(text) or read_answer(text) != "unclear"
 
 
 IntentName = Literal["conversation", "task", "approval_reply"]

@@ -14,6 +14,7 @@ from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.rules import doubts
 from phylactery_agent.rules.expressions import expression
+from phylactery_agent.rules.intents import is_answer_command
 from phylactery_agent.rules.spelling import chat_expression, unaccented
 from phylactery_agent.rules.wording import without_lead
 
@@ -65,8 +66,6 @@ _PROGRAM: Final = expression(
     r"|(?:t[uú]\s+|vos\s+)?(?:eres|sos)\s+(?:una?\s+)?(?:persona|robot|bot|humano|humana|m[aá]quina|programa|ia|real)"
     r"(?:\s+(?:real|de\s+verdad))?)[\s.!?]*$"
 )
-_ANSWER_COMMAND: Final = expression(r"^\s*/(?:approve|reject)(?:\s+\S+)?\s*$")
-"""The commands by which a chat answers; other clients send them as they were typed."""
 _DROPPED: Final = expression(
     r"(?i)^[¡\s]*(?:(?:no,?\s+)?d[eé]jalo(?:\s+(?:estar|as[ií]))?|olv[ií]dalo|never\s*mind|nvm|forget\s+(?:it|that|about\s+it)"
     r"|da\s+igual|no\s+importa|leave\s+it|para|basta)(?:[\s,.;]+(?:da\s+igual|no\s+importa|d[eé]jalo|olv[ií]dalo|forget\s+(?:it|that)"
@@ -82,7 +81,7 @@ def plain_reply(text: str) -> str:
     found = (
         ("cannot_forget", _FORGET.match(unaccented(text))),
         ("dropped", read_stop(text) != "denied" and (answer == "no" or _DROPPED.match(text) or _takes_all_back(text))),
-        ("nothing_waits_at_all", answer == "yes" or _ANSWER_COMMAND.match(text)),
+        ("nothing_waits_at_all", answer == "yes" or is_answer_command(text)),
         ("program", _PROGRAM.match(text)),
         (CANNOT, _CANNOT.match(unaccented(without_lead(text)))),
         ("rejected", _only_forbids(text)),

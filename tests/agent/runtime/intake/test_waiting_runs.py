@@ -32,7 +32,7 @@ __all__ = ["postgres_or_sqlite"]
 T1 = ANA.thread_key("t1")
 WRITE = 'escribe "hola" en notas.txt'
 OTHER = 'añade "línea" a lista.txt'
-LINE = "Aún espero tu respuesta: ¿puedo escribir un archivo o añadirle líneas al final? (/approve o /reject)"
+LINE = 'Aún espero tu sí o tu no: «escribe "hola" en notas.txt».'
 
 
 def active(run_id: str, status: str = "suspended", *, approval_id: str = "", spoke: int = 0, also: str = "") -> Any:
@@ -99,19 +99,18 @@ def test_a_thread_in_which_as_many_wait_as_may_opens_no_other_run():
 @pytest.mark.parametrize(
     ("asked", "english"),
     [
-        ([("write_file", "self")], "I still need your answer: may I write a file, or append whole lines to it?"),
+        ([("write_file", "self")], "I still need your yes or no: write a file, or append whole lines to it."),
         (
             [("write_file", "self")] * 3,
-            "3 actions are waiting for your answer: write a file, or append whole lines to it (×3).",
+            "3 actions are waiting for your yes or no: write a file, or append whole lines to it (×3).",
         ),
-        ([("", "self")], "I still need your answer: may I do what I asked you about?"),
+        ([("", "self")], "I still need your yes or no: do what I asked you about."),
         ([("send_email", "peer")], "Another person still has to approve this: send an e-mail"),
     ],
 )
 def test_the_line_names_everything_that_waits_and_the_way_out_and_no_id(asked: list[tuple[str, str]], english: str):
     line = waiting_line([ApprovalRequest(f"ap_{n}", *one) for n, one in enumerate(asked)], "en", ToolRegistry())
     assert line.startswith(english)
-    assert "/reject" in line
     assert "ap_" not in line
     assert "\n" not in line
 
@@ -228,16 +227,18 @@ async def test_the_ninth_request_is_told_so_by_the_run_that_spoke_last(stores: S
     assert (await served(stores, "lee a.txt")).turn.resumed is False
 
 
-async def test_a_reply_ends_with_what_the_other_runs_ask_and_so_does_a_cancellation(stores: Stores) -> None:
+async def test_a_reply_ends_with_what_another_run_asks_once_for_each_and_a_cancellation_does_not_again(
+    stores: Stores,
+) -> None:
     first = await waits(stores, 1, language="es")
     assert first.turn.language == "es"
     second = await waits(stores, 2)
     reply = await served(stores, "lee a.txt")
-    two = "2 acciones esperan tu respuesta: escribir un archivo o añadirle líneas al final (×2). (/approve o /reject)"
-    assert (await stores.inbox.get(reply.turn.turn_id)).reply_text == f"listo\n\n{two}"
+    newest = "Aún espero tu sí o tu no: escribir un archivo o añadirle líneas al final."
+    assert (await stores.inbox.get(reply.turn.turn_id)).reply_text == f"listo\n\n{newest}"
     await Cancellations(stores.database, stores.clock, stores.tools).request(ANA, second.run.run_id)
     told = [e.payload["text"] for e in (await stores.log.of_thread(T1, after=0)).events if e.kind == "message"]
-    assert told[-1].endswith(LINE)
+    assert "espero" not in told[-1]
     assert stores.rows("agent_checkpoints", "thread_id") == [(first.run.run_id,)]
     await served(stores, "RECHAZAR ap_number1")
     last = await served(stores, "lee a.txt")
@@ -367,8 +368,8 @@ async def test_with_two_cards_a_yes_changes_nothing_and_names_both_and_each_is_a
     unclear = await ana.say("sí", shown_approvals=shown(second))
     assert unclear.run.status == SUSPENDED
     assert unclear.reply.text == (
-        "No está claro a qué respondes, así que no he cambiado nada. 2 acciones esperan tu respuesta: escribir un"
-        " archivo o añadirle líneas al final (×2). (/approve o /reject)"
+        "No está claro a qué respondes, así que no he cambiado nada. 2 acciones esperan tu sí o tu no:"
+        ' «escribe "hola" en notas.txt»; «añade "línea" a lista.txt».'
     )
     assert waiting_ids(await ana.thread()) == [
         second.pending_approval.approval_id,

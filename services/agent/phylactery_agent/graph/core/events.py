@@ -10,7 +10,6 @@ from typing import Any, Final, cast
 
 import rfc8785
 from phylactery_chassis.util.crypto import sha256
-from phylactery_understanding.replies.answers import read_answer
 
 from phylactery_agent.graph.core.state import (
     AUDIT_TRAIL_LENGTH,
@@ -35,6 +34,7 @@ from phylactery_agent.ports import (
     Told,
     TurnContext,
 )
+from phylactery_agent.rules.intents import is_answer
 from phylactery_agent.tools.contract import TOOL_ERROR
 from phylactery_agent.tools.registry import ToolRegistry
 
@@ -292,7 +292,7 @@ def waiting_notes(state: AgentState, context: TurnContext) -> list[str]:
     Such a message is either a yes or no without a clear subject, or a request that arrives while too many runs wait.
     """
     language = state["language"]
-    unclear = read_answer(state["incoming"]["text"]) != "unclear"
+    unclear = is_answer(state["incoming"]["text"])
     return [f"{say('answer_to_nothing' if unclear else 'too_many_wait', language)} {what_waits(state, context)}"]
 
 
@@ -306,11 +306,22 @@ def card_of_state(state: Mapping[str, Any]) -> tuple[ApprovalRequest, ...]:
     first, approval_id = state.get("approval_state"), state["approval_id"]
     if first is None or not approval_id:
         return ()
+
+    def asked(name: str, one: Mapping[str, Any], step_id: str, *, is_open: bool) -> ApprovalRequest:
+        step = step_description(state, step_id)
+        return ApprovalRequest(name, one["tool"], one["approval_class"], is_open, step_id, step)
+
     ahead = (
-        ApprovalRequest(one["approval_id"], one["tool"], one["approval_class"], open=one["state"] == "PENDING")
+        asked(one["approval_id"], one, one["step_id"], is_open=one["state"] == "PENDING")
         for one in state["asked_ahead"]
     )
-    return (ApprovalRequest(approval_id, first["tool"], first["approval_class"]), *ahead)
+    return (asked(approval_id, first, str(state.get("current_step") or ""), is_open=True), *ahead)
+
+
+def step_description(state: Mapping[str, Any], step_id: str) -> str:
+    """Return what a step of the plan does, in the person's words, or an empty string if there is no such step."""
+    step = state["steps"].get(step_id)
+    return "" if step is None else str(step["description"])
 
 
 async def approval_standing(context: TurnContext, approval_id: str) -> str:

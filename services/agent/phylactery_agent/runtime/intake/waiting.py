@@ -8,31 +8,45 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
 
 import sqlalchemy as sa
 from phylactery_chassis.db.statements import Query
-from phylactery_understanding.replies.answers import read_answer
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.graph.core.state import StepStatus
 from phylactery_agent.i18n.texts import is_unknown, shortened
 from phylactery_agent.ports import ApprovalRequest, EffectState, Language
 from phylactery_agent.rules.commands import Command, read_command
-from phylactery_agent.rules.intents import parse_reply, without_store_phrase
+from phylactery_agent.rules.intents import is_answer, parse_reply, without_store_phrase
+from phylactery_agent.runtime.guests.shares import OVER_SHARE
 from phylactery_agent.runtime.intake.redaction import without_masks_told
 from phylactery_agent.runtime.runs.status import SERVED, RunStatus
 from phylactery_agent.runtime.storage.records import StoredTurn
 from phylactery_agent.runtime.storage.schema import EVENTS, INBOX, IS_ACTIVE, RUNS, TOOL_CALLS, to_text
 
+CLOSING: Final = ("APPROVAL_CANCELLED", "APPROVAL_EXPIRED", "NOTHING_WAITS")
+"""Reasons of turns whose reply says that something waits no more: it does not go on with what else still does."""
 MAX_WAITING: Final = 8
 """Maximum number of a thread's runs that wait for an approval; at that number a request opens no other one."""
 
 SPOKE_AT: Final = sa.select(INBOX.c.position).where(INBOX.c.turn_id == RUNS.c.turn_id).correlate(RUNS).scalar_subquery()
 """The position in its thread of a run's last turn; the run with the greatest one spoke last."""
+_since = INBOX.alias()
+_REMINDED: Final = sa.exists().where(
+    _since.c.thread_key == RUNS.c.thread_key,
+    _since.c.position > INBOX.c.position,
+    _since.c.state == sa.literal_column("'handled'"),
+    sa.func.length(_since.c.reply_text) > sa.literal_column("0"),
+    _since.c.run_reason.not_in([sa.literal_column(f"'{reason}'") for reason in (OVER_SHARE, *CLOSING)]),
+)
+"""Whether a turn after the last one of a run was answered, with what else waits at the end of its reply."""
 _BESIDE: Final = Query(
-    sa.select(RUNS, SPOKE_AT.label("spoke_at"), INBOX.c.kind, INBOX.c.text, INBOX.c.reply_text)
+    sa.select(
+        *(RUNS, SPOKE_AT.label("spoke_at"), INBOX.c.kind, INBOX.c.text, INBOX.c.reply_text),
+        _REMINDED.label("reminded"),
+    )
     .outerjoin(INBOX, INBOX.c.turn_id == RUNS.c.turn_id)
     .where(
         RUNS.c.thread_key == sa.bindparam("of_thread"),
@@ -89,6 +103,8 @@ class WaitingRun:
     """What the person said in its last turn, empty if that is not kept."""
     unknown: tuple[str, ...] = ()
     """What nobody knows of whether it was done."""
+    reminded: bool = False
+    """Whether a reply since it began to wait has told what it waits for."""
 
     @property
     def asks_nothing(self) -> bool:
@@ -134,7 +150,7 @@ def run_for(
         return named if named or handed_off else waiting[0]
     if not spoke or passes_by(turn):
         return None
-    if waiting and read_answer(turn.text) != "unclear":
+    if waiting and is_answer(turn.text):
         since = spoke[0].run_id == form_run and turn.position > (spoke[0].spoke_at or 0) + 1
         return None if since else spoke[0]
     asks = [] if form_open else [run for run in spoke if not run.approval_id]
@@ -194,19 +210,28 @@ def _waiting(row: Any) -> WaitingRun:
         asks=bool(reply) and not (card or over or unknown),
         question="" if card or over or unknown or "?" not in reply else shortened(reply),
         words=shortened(words) if parse_reply(words) is None else "",
+        reminded=bool(row.reminded),
     )
 
 
 def card_of(row: Any) -> tuple[ApprovalRequest, ...]:
-    """Return a run's approval card; a run suspended before cards were stored has only its approval id."""
-    card = tuple(ApprovalRequest(*one) for one in json.loads(row.card))
+    """Return a run's approval card; a run suspended before cards were stored has only its approval id.
+
+    What each call does is not on the stored card, but among the run's steps.
+    """
+    steps = {step["step_id"]: step["description"] for step in json.loads(row.steps)}
+    card = tuple(replace(one, step=steps.get(one.step_id, "")) for one in _stored_card(row))
     return card if card or not row.approval_id else (ApprovalRequest(row.approval_id, "", "self"),)
+
+
+def _stored_card(row: Any) -> tuple[ApprovalRequest, ...]:
+    return tuple(ApprovalRequest(*one) for one in json.loads(row.card))
 
 
 def card_json(card: Sequence[ApprovalRequest]) -> str:
     """Return a card as stored in a run's row."""
-    return json.dumps([[one.approval_id, one.tool, one.approval_class, one.open] for one in card])
+    return json.dumps([[one.approval_id, one.tool, one.approval_class, one.open, one.step_id] for one in card])
 
 
 def _ids(run: Any) -> set[str]:
-    return {run.approval_id, *(one.approval_id for one in card_of(run))}
+    return {run.approval_id, *(one.approval_id for one in _stored_card(run))}

@@ -14,14 +14,14 @@ from sqlalchemy.engine import Connection
 
 from phylactery_agent.checkpoints import rows as checkpoints
 from phylactery_agent.i18n.messages import message
-from phylactery_agent.i18n.texts import named, say, tool_title, waiting_line
+from phylactery_agent.i18n.texts import named, say, step_text, waiting_line
 from phylactery_agent.ports import Language
 from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals, forget_outputs
 from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, OVER_SHARE, Shares
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, open_in, pass_on, shown
 from phylactery_agent.runtime.intake.redaction import HIDDEN, masks_told
-from phylactery_agent.runtime.intake.waiting import WaitingRun, card_json, cut_short, waiting_beside
+from phylactery_agent.runtime.intake.waiting import CLOSING, WaitingRun, card_json, cut_short, waiting_beside
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
 from phylactery_agent.runtime.storage.events import SILENT, append_event
 from phylactery_agent.runtime.storage.records import Ending, Lease, StoredTurn
@@ -216,8 +216,10 @@ def _pass_by(
     """End the runs beside a turn that nobody waits for any more, and return its ending with what its reply says of all.
 
     A message that stops ends every run, which its reply names, and any other served message those that ask nothing.
-    What is left is named at the end of the reply; what waits for words is not while a form asks, because an answer to
-    the form could be taken for one to it. In the transaction of the turn's end: killed before it, nothing was ended.
+    What is left is named at the end of the reply: approvals of the first after they began to wait, and of one that is
+    asked for them; what waits for words not while a form asks, because an answer to the form could be taken for one.
+
+    In the transaction of the turn's end: killed before it, nothing was ended.
     """
     language = _language_of(connection, lease.run_id)
     beside = waiting_beside(connection, lease.thread_key, lease.run_id)
@@ -232,7 +234,9 @@ def _pass_by(
     form = ending.form
     in_form, replaced = form is not None and not form.ended, "" if form is None else form.supersedes
     left = [one for one in beside if one not in over and one.run_id != replaced and (one.card or not in_form)]
-    waits = _still_waits(left, language, tools) if reply else ""
+    asked = any(reply.startswith(say(key, language)) for key in ("pending_some", "answer_to_nothing"))
+    told = [one for one in left if asked or not one.card or not (one.reminded or ending.reason in CLOSING)]
+    waits = _still_waits(told, language, tools) if reply else ""
     return replace(ending, reply_text=f"{reply}\n\n{waits}" if waits else reply)
 
 
@@ -258,9 +262,7 @@ def _left_of(one: WaitingRun, language: Language, tools: ToolRegistry) -> Sequen
 
 def _quoted(steps: Sequence[str], language: Language, tools: ToolRegistry) -> Sequence[str]:
     """Return steps in quotation marks; one that is described by its tool's name alone is described in words."""
-    return [
-        tool_title(step, language, tools) if tools.get(step) else say("quoted", language, text=step) for step in steps
-    ]
+    return [step_text(step, "", language, tools) for step in steps]
 
 
 def _still_waits(waiting: Sequence[WaitingRun], language: Language, tools: ToolRegistry) -> str:

@@ -115,7 +115,7 @@ class ActiveTime:
 T = TypeVar("T")
 _READ_AT_THE_END: Final = [*TurnState.__annotations__, "approval_state", "asked_ahead"]
 """State keys read after the turn: LangGraph collects every output key it is given after each superstep."""
-_READ_IF_THERE: Final = ("escalation", "conversation")
+_READ_IF_THERE: Final = ("escalation", "conversation", "current_step")
 """Keys of the same kind that only some graphs have."""
 _READ_OF_A_FORM: Final = ("metadata", "next_action", "is_off_topic", "is_correction", "is_valid", "current_field")
 

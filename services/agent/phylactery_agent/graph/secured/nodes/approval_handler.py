@@ -20,10 +20,11 @@ from phylactery_agent.graph.core.events import (
     SELF_CLASS,
     approval_standing,
     proposal,
+    step_description,
     what_waits,
 )
 from phylactery_agent.graph.core.state import AgentState, AskedAhead
-from phylactery_agent.i18n.texts import error_text, say, tool_title
+from phylactery_agent.i18n.texts import error_text, say, step_text, tool_title
 from phylactery_agent.ports import EffectState, GateRefusedError, GateUnavailableError, TurnContext
 from phylactery_agent.rules.intents import ApprovalReply, parse_reply
 
@@ -200,7 +201,8 @@ async def _close(state: AgentState, context: TurnContext, directive: str) -> Out
         )
     reply = parse_reply(state["incoming"]["text"])
     rejected = context.also_answered if reply is not None and reply.verb == "reject" else {}
-    note = say(directive, state["language"], tool=tool_title(tool["name"], state["language"], context.tools))
+    step = step_description(state, str(state["current_step"] or ""))
+    note = say(directive, state["language"], action=step_text(step, tool["name"], state["language"], context.tools))
     return Command(
         goto="Supervisor",
         update={

@@ -1,0 +1,179 @@
+"""What a person is told of what waits: what it is, once, in one statement, and how it is answered where they are."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator
+from importlib.resources import files
+
+import pytest
+import pytest_asyncio
+from phylactery.riskgate.v1 import approval_pb2
+
+from tests.support.agent.system import DONE, SUSPENDED, Person, System, open_system
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+_numbers = itertools.count(1)
+WAITS = ("still need", "waiting for your yes", "Aún espero", "esperan tu sí")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def system(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[System]:
+    async with open_system(tmp_path_factory.mktemp("waits"), asks=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def ana(system: System) -> Person:
+    return system.person(f"ana{next(_numbers)}", "local")
+
+
+@pytest.fixture
+def guest(system: System) -> Person:
+    return system.person(f"wa:usr_{next(_numbers)}", "local")
+
+
+def waits(text: str) -> bool:
+    return any(one in text for one in WAITS)
+
+
+@pytest.mark.parametrize(
+    ("asked", "other", "on_request"),
+    [
+        ('write "hello" to plan-b.txt', "what time is it?", "what is waiting?"),
+        ('escribe "hola" en plan-b.txt', "¿qué hora es?", "¿qué está esperando?"),
+        ('append "milk" to plan-b.txt', "what reminders do I have?", "what is waiting?"),
+    ],
+)
+async def test_what_waits_is_named_once_and_then_on_request(
+    ana: Person, asked: str, other: str, on_request: str
+) -> None:
+    await ana.say(asked)
+    first, second, third = [(await ana.say(other)).reply.text for _ in range(3)]
+    assert waits(first)
+    assert "plan-b.txt" in first
+    assert not waits(second)
+    assert not waits(third)
+    again = (await ana.say(on_request)).reply.text
+    assert waits(again)
+    assert "plan-b.txt" in again
+    assert len((await ana.thread()).pending_approvals) == 1
+
+
+async def test_what_waits_for_a_guest_is_named_once(guest: Person) -> None:
+    await guest.say("remind me tomorrow at 9 to call Marta")
+    first, second = [(await guest.say("thanks")).reply.text for _ in range(2)]
+    assert waits(first)
+    assert "Marta" in first
+    assert not waits(second)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        ('write "a" to a.txt', 'write "b" to b.txt', "This was cancelled"),
+        ('escribe "a" en a.txt', 'escribe "b" en b.txt', "Esto se ha cancelado"),
+    ],
+)
+async def test_a_reply_that_says_that_something_waits_no_more_says_nothing_of_what_does(
+    system: System, ana: Person, one: str, other: str, told: str
+) -> None:
+    card = (await ana.say(one)).pending_approval
+    await ana.say(other)
+    request = approval_pb2.CancelRequest(approval_id=card.approval_id, thread_id="t1")
+    await ana.approvals.Cancel(request, metadata=ana.metadata)
+    await system.agent.watcher.poll_once()
+    await system.agent.runner.idle()
+    said = (await ana.transcript())[-1][1]
+    assert told in said
+    assert "a.txt" in said
+    assert not waits(said)
+
+
+@pytest.mark.parametrize("command", ["/approve", "/reject", "/approve 2", "/reject ap_whatever"])
+async def test_a_command_of_the_terminal_is_one_question_where_something_waits(
+    system: System, ana: Person, command: str
+) -> None:
+    await ana.say('write "a" to a.txt')
+    told = (await ana.say(command)).reply.text
+    assert told.startswith("It is not clear what you are answering")
+    assert "Nothing is waiting" not in told
+    assert told.count("a.txt") == 1
+    assert len((await ana.thread()).pending_approvals) == 1
+
+
+@pytest.mark.parametrize(("command", "status"), [("/approve", True), ("/reject", False)])
+async def test_a_command_of_the_terminal_answers_exactly_what_was_shown(
+    system: System, ana: Person, command: str, status: bool
+) -> None:
+    card = (await ana.say('write "a" to a.txt')).pending_approval
+    shown = [{"approval_id": card.approval_id, "args_hash": card.args_hash}]
+    assert (await ana.say(command, shown_approvals=shown)).run.status == DONE
+    subject = dict(ana.metadata)["x-phylactery-subject"]
+    assert (system.sandbox_of(subject, "local") / "a.txt").exists() is status
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_no_text_of_the_agent_names_a_command_of_the_terminal(language: str) -> None:
+    texts = (files("phylactery_agent.i18n") / f"{language}.ftl").read_text(encoding="utf-8")
+    assert "/approve" not in texts
+    assert "/reject" not in texts
+
+
+EXPIRING = [
+    ('write "hello" to late.txt', "again", "Nobody answered in time"),
+    ('write "hello" to late.txt', "do it again please", "Nobody answered in time"),
+    ('escribe "hola" en late.txt', "otra vez", "Nadie respondió a tiempo"),
+    ('añade "hola" a late.txt', "hazlo de nuevo", "Nadie respondió a tiempo"),
+]
+
+
+async def expires(system: System, person: Person, thread_id: str = "t1") -> str:
+    """Let what waits expire, and return what the person is told."""
+    system.clock.advance(601)
+    await system.agent.watcher.poll_once()
+    await system.agent.runner.idle()
+    return (await person.transcript(thread_id))[-1][1]
+
+
+@pytest.mark.parametrize(("asked", "again", "told"), EXPIRING)
+async def test_what_expired_is_named_and_asked_again_as_a_new_question(
+    system: System, ana: Person, asked: str, again: str, told: str
+) -> None:
+    first = await ana.say(asked)
+    said = await expires(system, ana)
+    assert told in said
+    assert "late.txt" in said
+    second = await ana.say(again)
+    old, new = first.pending_approval, second.pending_approval
+    assert (second.run.status, new.tool) == (SUSPENDED, old.tool)
+    assert new.approval_id != old.approval_id
+    assert second.run.id != first.run.id
+    subject = dict(ana.metadata)["x-phylactery-subject"]
+    assert not (system.sandbox_of(subject, "local") / "late.txt").exists(), "the old question decides nothing"
+    done = await ana.say(f"APPROVE {new.approval_id} {new.code}")
+    assert done.run.status == DONE
+    assert (system.sandbox_of(subject, "local") / "late.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("asked", "again"),
+    [
+        ("remind me tomorrow at 9 to call Marta", "again"),
+        ("recuérdame mañana a las 9 llamar a Marta", "otra vez"),
+    ],
+)
+async def test_a_guest_is_told_what_expired_and_asks_again(
+    system: System, guest: Person, asked: str, again: str
+) -> None:
+    first = await guest.say(asked)
+    assert "Marta" in await expires(system, guest)
+    second = await guest.say(again)
+    assert second.pending_approval.approval_id not in {"", first.pending_approval.approval_id}
+
+
+async def test_what_expired_long_ago_is_not_asked_again(system: System, ana: Person) -> None:
+    await ana.say('write "hello" to late.txt')
+    await expires(system, ana)
+    system.clock.advance(3_601)
+    assert not (await ana.say("again")).HasField("pending_approval")
