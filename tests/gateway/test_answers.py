@@ -241,6 +241,47 @@ async def test_a_quotation_of_anything_else_answers_no_card(stores: Stores, quot
     assert (turn.text, list(turn.shown), turn.approval_id) == ("sí", [], "")
 
 
+def of_another(approval_id: str) -> Outgoing:
+    """Return the question that another person answers, as a phone shows it."""
+    return Outgoing("Before I write, somebody else has to approve it.", card(approval_id).options[1:])
+
+
+@pytest.mark.parametrize("words", ["no", "mejor no", "/reject", "/REJECT"])
+async def test_what_another_person_answers_is_withdrawn_by_words(stores: Stores, words: str) -> None:
+    await stores.told(of_another("ap_1"))
+    await stores.send()
+    stores.seconds = 100
+    await stores.say(words)
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.approval_id, turn.approve) == ("ap_1", False)
+
+
+@pytest.mark.parametrize("words", ["sí", "ok", "/approve", "👍"])
+async def test_what_another_person_answers_is_not_approved_by_who_asked(stores: Stores, words: str) -> None:
+    await stores.told(of_another("ap_1"))
+    await stores.send()
+    stores.seconds = 100
+    await stores.say(words)
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.text, turn.approval_id, list(turn.shown)) == (words, "", [])
+
+
+@pytest.mark.parametrize("command", ["/approve", "/reject"])
+async def test_a_command_of_the_terminal_with_several_open_cards_is_given_as_words(
+    stores: Stores, command: str
+) -> None:
+    for name in ("ap_1", "ap_2"):
+        await stores.told(card(name))
+        await stores.send()
+    stores.seconds = 100
+    await stores.say(command)
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.text, turn.approval_id) == (command, "")
+
+
 @pytest.mark.parametrize("command", ["/approve", "/reject"])
 async def test_a_command_that_quotes_a_card_answers_it(stores: Stores, command: str) -> None:
     await stores.told(card("ap_1"))

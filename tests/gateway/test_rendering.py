@@ -77,11 +77,11 @@ def test_several_calls_of_one_card_have_buttons_of_their_own():
     assert said[0] == Outgoing("May I do two things?")
 
 
-def test_an_approval_of_somebody_else_is_told_and_has_no_buttons():
+def test_an_approval_of_somebody_else_is_told_and_can_only_be_withdrawn():
     finished = event_pb2.RunFinished(reason="AWAITING_APPROVAL", status=event_pb2.RUN_STATUS_SUSPENDED)
     [(_, [said])] = read({"approval_required": card(approval_class="peer")}, {"run_finished": finished})
     assert said.text.startswith("Before I write a file, somebody else has to approve it")
-    assert said.options == ()
+    assert [(one.title, one.does["approve"]) for one in said.options] == [("Withdraw", False)]
 
 
 def test_what_is_not_for_the_person_is_not_said():

@@ -131,9 +131,13 @@ class Renderer:
         agent read from a file. What does not fit has no yes; what RiskGate leaves out of a long value is said.
         """
         before, lines, whole = self._shown(text, one)
-        if one.approval_class != "self" or not one.args_hash:
+        if not one.args_hash:
             return [*before, Outgoing("\n".join(lines))]
         bound = {"approval": one.approval_id, "args_hash": one.args_hash, "high_risk": one.risk in _HIGH}
+        if one.approval_class != "self":  # whoever asked for it can only withdraw it
+            withdraws = Option(say("withdraw", self._language), {**bound, "approve": False})
+            in_words = say("withdraw_in_words", self._language, no=say("no", self._language))
+            return [*before, Outgoing("\n".join(lines), (withdraws,), in_words=in_words)]
         yes, no = say("yes", self._language), say("no", self._language)
         agrees, refuses = Option(yes, {**bound, "approve": True}), Option(no, {**bound, "approve": False})
         in_words = say("answer_with_no", self._language, no=no)
