@@ -214,20 +214,20 @@ def test_cards_of_several_runs_wait_side_by_side_and_a_number_never_becomes_anot
     printer.show(card("run_2", "b", "c"))
     printer.show(finished("run_2", "AWAITING_APPROVAL"))
     printer.show(finished("run_3", "ANSWERED"))
-    assert {number: one.action for number, (_, one) in printer.calls.items()} == {
+    assert {number: one.action for number, (_, one) in printer.shown.calls().items()} == {
         1: "write a",
         2: "write b",
         3: "write c",
     }
     printer.show(finished("run_1", "ANSWERED"))
-    assert {number: one.action for number, (_, one) in printer.calls.items()} == {2: "write b", 3: "write c"}
+    assert {number: one.action for number, (_, one) in printer.shown.calls().items()} == {2: "write b", 3: "write c"}
     printer.show(card("run_4", "d"))
-    assert list(printer.calls) == [2, 3, 4]
+    assert list(printer.shown.calls()) == [2, 3, 4]
     for run_id in ("run_2", "run_4"):
         printer.show(finished(run_id, "ANSWERED"))
-    assert printer.waiting is None
+    assert printer.shown.newest() is None
     printer.show(card("run_5", "e"))
-    assert list(printer.calls) == [1]
+    assert list(printer.shown.calls()) == [1]
 
 
 def test_a_note_about_an_event_stays_one_line():
@@ -282,9 +282,9 @@ def test_what_waited_is_forgotten_once_the_run_goes_on():
     printer = EventPrinter(Console(file=io.StringIO()), Texts("en"))
     printer.show(event_pb2.Event(approval_required=event_pb2.ApprovalRequired(approval_id="ap_aaaaaa")))
     printer.show(event_pb2.Event(run_finished=event_pb2.RunFinished(reason="AWAITING_APPROVAL")))
-    assert printer.waiting is not None
+    assert printer.shown.newest() is not None
     printer.show(event_pb2.Event(run_finished=event_pb2.RunFinished(reason="ANSWERED")))
-    assert printer.waiting is None
+    assert printer.shown.newest() is None
 
 
 def test_every_kind_of_event_is_printed_or_left_out_on_purpose():

@@ -379,7 +379,7 @@ def test_a_card_of_several_calls_is_answered_in_words_or_one_by_one(tmp_path: Pa
     terminal.expect("May I do these 2 things.+1\\..+a\\.txt.+2\\..+b\\.txt.+yes or /approve: all 2")
     terminal.expect("you ›")
     terminal.type("yes, but make it three")
-    terminal.expect("2 actions are waiting for your answer")
+    terminal.expect("2 actions are waiting for your yes or no")
     terminal.expect("you ›")
     assert not (files_in(tmp_path) / "a.txt").exists()
     terminal.type("/approve")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import sys
 import time
@@ -21,6 +22,7 @@ from rich.console import Console
 
 from phylactery_cli.chat.following import Following, cards_of
 from phylactery_cli.chat.keys import stop_keys
+from phylactery_cli.chat.typed import TypedLines
 from phylactery_cli.i18n.texts import Language, Texts
 from phylactery_cli.render.render import EventPrinter
 from phylactery_cli.render.traces import spans_of, trace_tree
@@ -80,6 +82,7 @@ class Chat:
         self._printer = EventPrinter(console, texts, json=options.json, details=options.details)
         self._following = Following(client, self._thread_id, self._printer, tell=self._tell_unfollowed)
         self._session: PromptSession[str] | None = PromptSession() if sys.stdin.isatty() else None
+        self._lines = TypedLines(self._session) if self._session is not None else None
         self._errors = console if self._session is not None else Console(stderr=True, highlight=False, markup=False)
         self._keeper = Keeper(options.stack, self._tell_fate) if options.stack is not None else None
         self._failed = self._given_up = self._leaving = False
@@ -128,16 +131,24 @@ class Chat:
         if self._session is None:
             line = await asyncio.to_thread(sys.stdin.readline)
             return line.rstrip("\n") if line else None
+        if self._lines is not None:
+            self._lines.begin()
         self._printer.above_prompt(prompting=True)
         prompt = asyncio.create_task(self._prompt(self._session))
         try:
             await asyncio.wait({prompt, *beside}, return_when=asyncio.FIRST_COMPLETED)
-            return prompt.result() if prompt.done() else None
+            line = prompt.result() if prompt.done() else None
+            return line if line is None or self._lines is None else self._lines.end(line)
         finally:
             self._printer.above_prompt(prompting=False)
             prompt.cancel()
             with suppress(asyncio.CancelledError):
                 await prompt
+
+    @property
+    def _typed_at(self) -> float:
+        """When the line that is attended to was typed; without a terminal there is no card that it could be before."""
+        return math.inf if self._lines is None else self._lines.at
 
     async def _prompt(self, session: PromptSession[str]) -> str | None:
         try:
@@ -274,10 +285,12 @@ class Chat:
 
     async def _answer(self, command: str, number: int, approval_id: str) -> None:
         """Answer the whole waiting card, or one call of any card by its number or id."""
-        calls, cards = self._printer.calls, self._printer.cards
+        calls, cards = self._printer.shown.calls(self._typed_at), self._printer.shown.cards(self._typed_at)
         if approval_id:
             number = next((place for place, (_, one) in calls.items() if one.approval_id == approval_id), 0)
-        if not calls:
+        if not calls and self._printer.shown.cards():
+            self._console.print(self._texts("typed_before"))
+        elif not calls:
             self._console.print(self._texts("nothing_waits"))
         elif approval_id and not number:
             self._console.print(self._texts("no_such_id", id=one_line(approval_id)))
@@ -305,7 +318,7 @@ class Chat:
     async def _answer_one(self, command: str, card: PendingApproval, one: PendingApproval) -> None:
         """Answer one call of a card. If its first call still waits, show the rest of the card."""
         await self._give(command, one)
-        if one is not card and card in self._printer.cards:
+        if one is not card and card in self._printer.shown.cards():
             thread = await self._client.get_thread(self._thread_id)
             left = next((left for left in cards_of(thread) if left.approval_id == card.approval_id), None)
             if left is not None:
@@ -324,7 +337,7 @@ class Chat:
 
         If the agent is unavailable, messages are kept and sent in order once it is back.
         """
-        message = _Message(text, new_request_id(), self._printer.waiting, tuple(self._attached))
+        message = _Message(text, new_request_id(), self._printer.shown.newest(self._typed_at), tuple(self._attached))
         self._attached.clear()
         if self._unsent:
             self._keep(message)

@@ -34,6 +34,7 @@ answer = yes (or /approve): I do it, once   ·   no (or /reject): I leave it
 answer_several = yes or /approve: all { $count }  ·  no or /reject: none  ·  /approve 1, /reject 2: that one
 or_type = or type: { $text }
 nothing_waits = Nothing is waiting for an answer.
+typed_before = That was typed before I asked, so it answers nothing.
 no_turn = Nothing has happened yet: say something first.
 no_spans = There is no trace of that here: the services write it below another data folder.
 bye = Stopping the services …

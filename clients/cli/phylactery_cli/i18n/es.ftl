@@ -33,6 +33,7 @@ answer = sí (o /approve): lo hago, una vez   ·   no (o /reject): lo dejo
 answer_several = sí o /approve: las { $count }  ·  no o /reject: ninguna  ·  /approve 1, /reject 2: solo esa
 or_type = o escribe: { $text }
 nothing_waits = No hay nada que espere una respuesta.
+typed_before = Eso se escribió antes de que yo preguntara, así que no responde a nada.
 no_turn = Todavía no ha pasado nada: di algo primero.
 no_spans = Aquí no hay ninguna traza de eso: los servicios la escriben en otra carpeta de datos.
 bye = Deteniendo los servicios …

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import typer
 from phylactery.agent.v1 import event_pb2
+from phylactery_client.cards import ShownCards
 from phylactery_client.decode import decode
 from phylactery_client.results import PendingApproval
 from rich.console import Console, Group, RenderableType
@@ -53,30 +54,8 @@ class EventPrinter:
         self._prompting = self._working = False
         self.failed = False
         """Whether a shown run ended without an answer."""
-        self._cards: dict[str, PendingApproval] = {}
-        self._first: dict[str, int] = {}
-        """The number of each card's first call: a number once shown never refers to another call."""
-        self._numbers = 0
+        self.shown = ShownCards()
         self.last_run_id = ""
-
-    @property
-    def cards(self) -> tuple[PendingApproval, ...]:
-        """The waiting cards, one per run, the newest last."""
-        return tuple(self._cards.values())
-
-    @property
-    def calls(self) -> dict[int, tuple[PendingApproval, PendingApproval]]:
-        """Every waiting call, with its card, by its displayed number."""
-        return {
-            number: (card, one)
-            for run_id, card in self._cards.items()
-            for number, one in enumerate((card, *card.also), self._first[run_id])
-        }
-
-    @property
-    def waiting(self) -> PendingApproval | None:
-        """The newest waiting card."""
-        return self.cards[-1] if self._cards else None
 
     def above_prompt(self, *, prompting: bool) -> None:
         """Set whether a prompt is active below: then messages are printed whole, because their line must end."""
@@ -156,7 +135,7 @@ class EventPrinter:
         match kind:
             case "approval_required":
                 asked = decode(PendingApproval, event.approval_required)
-                self._add(event.run_id, asked)
+                self.shown.draw(event.run_id, asked)
                 return self._approval(asked)
             case "message":
                 return Text.assemble(self._speaker(), printable(event.message.text), overflow="fold")
@@ -165,8 +144,8 @@ class EventPrinter:
             case "file":
                 return Text.assemble(self._speaker(), _file(event.file, self._texts), overflow="fold")
             case "run_finished" if event.run_finished.reason not in _STILL_WAITS:
-                self._cards.pop(event.run_id, None)
-                self._cards.pop("", None)  # an older agent does not name the card's run and has one card at a time
+                self.shown.remove(event.run_id)
+                self.shown.remove("")  # an older agent does not name the card's run and has one card at a time
             case "step" if event.step.status == "pending":
                 return None  # a plan is shown when its steps begin
         if not self.details and not (kind == "notice" and _is_for_everybody(event.notice)):
@@ -185,23 +164,15 @@ class EventPrinter:
 
     def ask(self, asked: PendingApproval) -> None:
         """Print an approval that is already waiting."""
-        self._add(asked.run_id, asked)
+        self.shown.draw(asked.run_id, asked)
         if not self._json:
             self.end_line()
             self._console.print(self._approval(asked))
 
-    def _add(self, run_id: str, asked: PendingApproval) -> None:
-        self._cards.pop(run_id, None)
-        if not self._cards:
-            self._numbers = 0
-        self._cards[run_id] = asked
-        self._first[run_id] = self._numbers + 1
-        self._numbers += 1 + len(asked.also)
-
     def _approval(self, asked: PendingApproval) -> Panel:
         each = (asked, *asked.also)
         rows: list[RenderableType] = []
-        first = next(number for number, (_, one) in self.calls.items() if one is asked)
+        first = next(number for number, (_, one) in self.shown.calls().items() if one is asked)
         numbered = bool(asked.also or first > 1)
         for number, one in enumerate(each, first):
             rows += [*([""] if rows else []), self._call(one, number if numbered else 0)]
