@@ -22,6 +22,7 @@ from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureCount
 from phylactery_agent.runtime.storage.records import Owner
 from phylactery_agent.runtime.storage.schema import METADATA
 from phylactery_chassis.auth.identity import Principal, Role
+from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.bench import Bench
 from tests.support.agent.process import AgentProcess
@@ -45,8 +46,11 @@ async def erase(
 
 
 async def fill(person: Person, mark: str = MARK) -> str:
-    """Say something in two threads, read a file, and leave an approval waiting; return its id."""
-    await person.say(f"repite {mark}", "t1")
+    """Say something in two threads, read a file, and leave an approval waiting; return its id.
+
+    What was said is sealed in the agent's files; the mark is found in them by the id of the request.
+    """
+    await person.say(f"repite {mark}", "t1", request_id=new_id(mark))
     await person.say("hola", "t1")
     asked = await person.say(f'añade "{mark}" a lista.txt', "t2")
     assert asked.run.status == SUSPENDED
