@@ -189,7 +189,7 @@ async def test_what_a_person_is_told_is_sealed_until_it_is_delivered_and_its_car
     await stores.say("sí")
     turn = await stores.turn()
     assert turn is not None
-    assert turn.shown == [("ap_1", "hash of ap_1")]
+    assert (turn.approval_id, turn.args_hash, turn.approve) == ("ap_1", "hash of ap_1", True)
     stores.seconds = 200
     [(outbox_id,)] = await stores.rows("SELECT outbox_id FROM outbox")
     await stores.say("No", kind=Kind.CHOICE, option=f"{outbox_id}.1")

@@ -7,6 +7,7 @@ RiskGate in front of the tools of an agent of any framework.
 
 from phylactery_client.access import AccessAnswer, AccessQuestion
 from phylactery_client.attachments import Attachment, Place
+from phylactery_client.cards import ShownCards
 from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.chat import PhylacteryClient
 from phylactery_client.errors import (
@@ -244,6 +245,7 @@ __all__ = [
     "RunStepPage",
     "ServiceClient",
     "ServiceFaultError",
+    "ShownCards",
     "SignatureError",
     "SimulatedTurn",
     "StartedForm",
