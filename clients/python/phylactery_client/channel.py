@@ -18,12 +18,14 @@ import grpc
 from phylactery_client.errors import CancelledByServerError, ClosedError, UnavailableError, error_of
 from phylactery_client.transport import (
     Failure,
+    HungUp,
     Refusal,
     Response,
     Streaming,
     Unary,
     closing,
     connecting,
+    is_cancelled,
     open_channel,
     sleep,
 )
@@ -163,12 +165,12 @@ class ServiceClient:
         await self._channel.close()
 
     @contextlib.contextmanager
-    def _beginning(self, request_id: str = "") -> Iterator[None]:
-        """Raise ClosedError where a call begins on a closed connection."""
+    def _open(self, request_id: str = "") -> Iterator[None]:
+        """Raise ClosedError where a call begins on a closed connection, or the connection is closed while it runs."""
         try:
             yield
-        except Refusal:
-            if not self._closed.is_set():
+        except (Refusal, HungUp):
+            if is_cancelled() or not self._closed.is_set():
                 raise
             raise ClosedError(grpc.StatusCode.CANCELLED, "this client is closed", request_id=request_id) from None
 
@@ -184,7 +186,7 @@ class ServiceClient:
         until = time.monotonic() + self._seconds(timeout)
         while True:
             try:
-                with self._beginning(getattr(request, "request_id", "")):
+                with self._open(getattr(request, "request_id", "")):
                     return await method(
                         request() if callable(request) else request,
                         timeout=max(until - time.monotonic(), 0.0),
@@ -210,15 +212,15 @@ class ServiceClient:
         An infinite timeout means no deadline.
         """
         seconds = self._seconds(timeout)
-        with self._beginning(getattr(request, "request_id", "")):
+        with self._open(getattr(request, "request_id", "")):
             call = method(request, timeout=None if math.isinf(seconds) else seconds, metadata=self._metadata())
-        try:
-            async for response in call:
-                yield response
-        except Failure as failure:
-            raise error_of(failure, getattr(request, "request_id", "")) from None
-        finally:
-            call.cancel()
+            try:
+                async for response in call:
+                    yield response
+            except Failure as failure:
+                raise error_of(failure, getattr(request, "request_id", "")) from None
+            finally:
+                call.cancel()
 
     async def _outliving(
         self,

@@ -16,6 +16,8 @@ Channel: TypeAlias = aio.Channel
 Failure = aio.AioRpcError
 Refusal = aio.UsageError
 """What gRPC raises of a call on a closed channel."""
+HungUp = asyncio.CancelledError
+"""What gRPC raises of a call whose channel is closed while it runs, as where its task is cancelled."""
 Unary: TypeAlias = Callable[..., Awaitable[Response]]
 Streaming: TypeAlias = Callable[..., aio.UnaryStreamCall[Any, Response]]
 
@@ -35,3 +37,9 @@ def open_channel(
 def connecting(channel: Channel) -> asyncio.Task[None]:
     """Return what is done once the channel is connected; cancel it when it is not needed any more."""
     return asyncio.create_task(channel.channel_ready())
+
+
+def is_cancelled() -> bool:
+    """Return True if somebody cancels the running task."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

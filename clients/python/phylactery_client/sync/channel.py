@@ -29,12 +29,14 @@ from phylactery_client.channel import (
 from phylactery_client.errors import CancelledByServerError, ClosedError, UnavailableError, error_of
 from phylactery_client.sync.transport import (
     Failure,
+    HungUp,
     Refusal,
     Response,
     Streaming,
     Unary,
     closing,
     connecting,
+    is_cancelled,
     open_channel,
     sleep,
 )
@@ -104,12 +106,12 @@ class ServiceClient:
         self._channel.close()
 
     @contextlib.contextmanager
-    def _beginning(self, request_id: str = "") -> Iterator[None]:
-        """Raise ClosedError where a call begins on a closed connection."""
+    def _open(self, request_id: str = "") -> Iterator[None]:
+        """Raise ClosedError where a call begins on a closed connection, or the connection is closed while it runs."""
         try:
             yield
-        except Refusal:
-            if not self._closed.is_set():
+        except (Refusal, HungUp):
+            if is_cancelled() or not self._closed.is_set():
                 raise
             raise ClosedError(grpc.StatusCode.CANCELLED, "this client is closed", request_id=request_id) from None
 
@@ -123,7 +125,7 @@ class ServiceClient:
         until = time.monotonic() + self._seconds(timeout)
         while True:
             try:
-                with self._beginning(getattr(request, "request_id", "")):
+                with self._open(getattr(request, "request_id", "")):
                     return method(
                         request() if callable(request) else request,
                         timeout=max(until - time.monotonic(), 0.0),
@@ -147,15 +149,15 @@ class ServiceClient:
         An infinite timeout means no deadline.
         """
         seconds = self._seconds(timeout)
-        with self._beginning(getattr(request, "request_id", "")):
+        with self._open(getattr(request, "request_id", "")):
             call = method(request, timeout=None if math.isinf(seconds) else seconds, metadata=self._metadata())
-        try:
-            for response in call:
-                yield response
-        except Failure as failure:
-            raise error_of(failure, getattr(request, "request_id", "")) from None
-        finally:
-            call.cancel()
+            try:
+                for response in call:
+                    yield response
+            except Failure as failure:
+                raise error_of(failure, getattr(request, "request_id", "")) from None
+            finally:
+                call.cancel()
 
     def _outliving(
         self,

@@ -16,6 +16,12 @@ Channel: TypeAlias = grpc.Channel
 Failure = grpc.RpcError
 Refusal = ValueError
 """What gRPC raises of a call on a closed channel, and of others."""
+
+
+class HungUp(Exception):
+    """Never raised: over threads a call whose channel is closed while it runs fails, as one that is cancelled."""
+
+
 Unary: TypeAlias = Callable[..., Response]
 Streaming: TypeAlias = Callable[..., "Responses[Response]"]
 
@@ -59,3 +65,8 @@ class Unknown:
 def connecting(_channel: Channel) -> Unknown:
     """Return what is never done: a stream that breaks before its first response is not opened again."""
     return Unknown()
+
+
+def is_cancelled() -> bool:
+    """Return False: a thread is not cancelled."""
+    return False
