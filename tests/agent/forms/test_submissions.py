@@ -51,6 +51,14 @@ fields:
 submit: {submit}
 """
 KEY = "73198264Z"
+_BACK_TO_0021 = (
+    "DROP INDEX agent_inbox_texts",
+    "ALTER TABLE agent_inbox DROP COLUMN text_erased",
+    "ALTER TABLE agent_tool_calls DROP COLUMN output_hash",
+    "DROP TABLE agent_form_submissions",
+    "UPDATE phylactery_agent_version SET version_num = '0021'",
+)
+"""Undoes 0023 and 0022."""
 OLD = '{tool: write_file, args: {path: "desk.txt", content: "{email}"}}'
 FORMS = {
     "desk": "true",
@@ -338,8 +346,8 @@ async def test_rows_of_the_version_before_go_on_and_a_review_that_waits_is_done_
         assert "desk.txt" in review.reply.text
         await system.stop("agent")
         database = sqlite3.connect(system.folder / "agent" / "agent.db")
-        database.execute("DROP TABLE agent_form_submissions")
-        database.execute("UPDATE phylactery_agent_version SET version_num = '0021'")
+        for statement in _BACK_TO_0021:
+            database.execute(statement)
         database.commit()
         database.close()
         await system.start_agent(forms_dir=forms)
