@@ -84,7 +84,7 @@ from phylactery_agent.runtime.guests.shares import Limits, Shares
 from phylactery_agent.runtime.handoff.expiry import HandoffExpiry
 from phylactery_agent.runtime.handoff.lists import EscalationLists
 from phylactery_agent.runtime.handoff.store import EscalationStore
-from phylactery_agent.runtime.handoff.texts import seal_former
+from phylactery_agent.runtime.handoff.texts import empty_former
 from phylactery_agent.runtime.intake.changes import ThreadChanges
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.intake.meanings import LikelyMeanings
@@ -556,13 +556,13 @@ async def _open_database(
     _hold_database_file(settings.url, folder)
     for name in _FORMER_STATES:  # run states, which the database now holds: they contain users' words
         (settings.data_dir / name).unlink(missing_ok=True)
-    database = Database(settings.url, options=sealer.options)
+    database = Database(settings.url)
     seal_under(database, sealer.columns)
     stack.callback(database.close)
     stack.callback(watch(database))
     await asyncio.to_thread(database.migrate_at_start, PACKAGE)
     await asyncio.to_thread(require_same_folder, database, settings.data_dir, sealer)
-    await asyncio.to_thread(seal_former, database)
+    await asyncio.to_thread(empty_former, database)
     await asyncio.to_thread(folder.reap_dead, partial(free_leases, database))
     return database
 

@@ -9,12 +9,13 @@ import pytest
 import sqlalchemy as sa
 from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.runtime.handoff.records import Handler, QueueEntry, StoredEscalation
-from phylactery_agent.runtime.handoff.texts import seal_former
+from phylactery_agent.runtime.handoff.texts import empty_former
+from phylactery_agent.runtime.storage.clear_texts import seal_clear_texts
 from phylactery_chassis.errors import AlreadyExists, FailedPrecondition
 from sqlalchemy.engine import Connection
 
 from tests.support.agent.handoff import CLAIM_SECONDS, MARTA, PABLO, called, lists_of, queue_of
-from tests.support.agent.stores import Stores
+from tests.support.agent.stores import SEALER, Stores
 
 CANARY = "zarzuela"
 
@@ -48,10 +49,11 @@ def in_clear(stores: Stores) -> list[str]:
     """Return which columns of the queue hold the canary in clear."""
     found = []
     for table in ("agent_escalations", "agent_escalation_entries"):
-        for row in stores.rows(table):
+        stored = sa.text(f"SELECT * FROM {table}")
+        for row in stores.database.read_sync(lambda c, stored=stored: c.execute(stored).mappings().all()):
             found += [
                 f"{table}.{name}"
-                for name, value in row._mapping.items()
+                for name, value in row.items()
                 if CANARY.encode() in (bytes(value) if isinstance(value, bytes | memoryview) else str(value).encode())
             ]
     return found
@@ -59,6 +61,13 @@ def in_clear(stores: Stores) -> list[str]:
 
 def texts_of(entries: Sequence[QueueEntry]) -> list[str]:
     return [entry.text for entry in entries if entry.text]
+
+
+async def started_twice(stores: Stores) -> None:
+    """Do what an agent does at its start before it serves anybody, two times."""
+    for _ in range(2):
+        await asyncio.to_thread(empty_former, stores.database)
+        await seal_clear_texts(stores.database, SEALER)
 
 
 SAID = [f"{CANARY} message", f"{CANARY} reply", f"{CANARY} note"]
@@ -95,8 +104,8 @@ async def test_once_it_has_ended_nobody_reads_it_and_nothing_is_left(stores: Sto
         assert [text for text in texts_of(entries) if text != "TIMEOUT"] == []
         assert (found.reason, found.form_state, found.summary) == ("", "", "")
     assert in_clear(stores) == []
-    left = [bytes(row.text) for row in stores.rows("agent_escalation_entries", "text, kind") if row.kind != "closed"]
-    assert not any(one.startswith(b"\x00seal") for one in left), "not even sealed"
+    rows = stores.rows("agent_escalation_entries", "text, kind")
+    assert {len(row.text) for row in rows if row.kind != "closed"} <= {0, 39}, "a hash, and no sealed text"
 
 
 async def test_a_request_that_comes_again_after_the_end_is_known_and_another_with_its_id_is_refused(
@@ -151,15 +160,24 @@ async def test_texts_of_an_agent_that_stored_them_in_clear_are_sealed_or_emptied
 
     await stores.database.write(clear)
     assert in_clear(stores)
-    for _ in range(2):
-        await asyncio.to_thread(seal_former, stores.database)
+    await started_twice(stores)
     assert in_clear(stores) == []
     told = capsys.readouterr()
-    assert f"{told.out}{told.err}".count("stored in clear are sealed or emptied now") == 1
+    assert f"{told.out}{told.err}".count("stored in clear are emptied now") == 1
     found, entries = await lists_of(stores).get(MARTA, going.escalation_id)
     assert (found.reason, texts_of(entries)) == (CANARY, [CANARY])
     found, entries = await lists_of(stores).get(MARTA, ended.escalation_id)
     assert (found.reason, texts_of(entries)) == ("", [])
+
+
+@pytest.mark.parametrize("end", ["", "queue", "release"])
+async def test_a_start_changes_nothing_of_what_is_sealed_or_emptied(stores: Stores, end: str) -> None:
+    one, queue = await talked(stores, end), queue_of(stores)
+    before = await lists_of(stores).get(MARTA, one.escalation_id)
+    await asyncio.wait_for(started_twice(stores), 60)
+    assert await lists_of(stores).get(MARTA, one.escalation_id) == before
+    replied = await queue.reply(MARTA, one.escalation_id, "reply-0001", f"{CANARY} reply")
+    assert replied.text == ("" if end == "release" else f"{CANARY} reply"), "it is still the same request"
 
 
 async def test_one_text_that_cannot_be_opened_does_not_keep_the_others(stores: Stores) -> None:
@@ -167,7 +185,7 @@ async def test_one_text_that_cannot_be_opened_does_not_keep_the_others(stores: S
 
     def swap(connection: Connection) -> None:
         broken = sa.text("UPDATE agent_escalation_entries SET text = :text WHERE kind = 'reply'")
-        connection.execute(broken, {"text": b"\x00seal1\x00" + b"x" * 60})
+        connection.execute(broken, {"text": b"\x00sealed1\x00" + b"x" * 60})
 
     await stores.database.write(swap)
     _, entries = await lists_of(stores).get(MARTA, one.escalation_id)

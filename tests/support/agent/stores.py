@@ -173,7 +173,7 @@ SEALER = Sealer(bytes(32))
 
 def opened(url: str, sealer: Sealer = SEALER) -> Database:
     """Return an agent's database, sealed under the key that all such databases of tests share, or another."""
-    database = Database(url, options=sealer.options)
+    database = Database(url)
     seal_under(database, sealer.columns)
     return database
 

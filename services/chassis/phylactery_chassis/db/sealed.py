@@ -14,11 +14,14 @@ import sqlalchemy as sa
 
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DataLoss
+from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.crypto import Box
 
 _MARK: Final = b"\x00sealed1\x00"
 _TEXT_MARK: Final = "sealed1:"
 _BOX: Final = "phylactery_box"
+
+_log = get_logger("sealed")
 
 
 def seal_under(database: Database, box: Box) -> None:
@@ -53,20 +56,30 @@ class SealedBytes(sa.TypeDecorator[bytes], _Sealed):
     impl = sa.LargeBinary
     cache_ok = True
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, *, lost: bytes | None = None) -> None:
+        """``lost`` is what a value reads as that cannot be unsealed, so that it keeps nobody from the rest of its row.
+
+        That is logged; without ``lost`` the statement fails.
+        """
         super().__init__()
-        self.place = place.encode()
+        self.place, self.lost = place.encode(), lost
 
     def process_bind_param(self, value: bytes | None, dialect: sa.Dialect) -> bytes | None:
         """Return a value as it is stored."""
         return _MARK + self._box(dialect).seal(value, self.place) if value else value
 
     def process_result_value(self, value: Any, dialect: sa.Dialect) -> bytes | None:
-        """Return a stored value. Raise DataLoss if it cannot be unsealed."""
+        """Return a stored value. Raise DataLoss if it cannot be unsealed and nothing says what is read instead."""
         stored: bytes | None = None if value is None else bytes(value)
         if stored is None or not stored.startswith(_MARK):
             return stored
-        return self._open(stored[len(_MARK) :], dialect)
+        try:
+            return self._open(stored[len(_MARK) :], dialect)
+        except DataLoss:
+            if self.lost is None:
+                raise
+            _log.error("a value cannot be unsealed; it is read as empty", column=self.place.decode())
+            return self.lost
 
 
 class SealedText(sa.TypeDecorator[str], _Sealed):

@@ -118,6 +118,15 @@ async def test_a_models_reply_is_sealed_and_dropped_with_the_end_of_its_run(stor
     assert stores.rows("agent_model_calls", "reply") == [(None,)]
 
 
+async def test_what_handlers_are_shown_is_sealed(system: System, ana: Person) -> None:
+    await system.stop("agent")
+    await system.start_agent(handoff="on")
+    await ana.say(f"I want to talk to a person about {ARGUMENT}")
+    await ana.say(f"it is about {OUTPUT}")
+    assert [row for row in rows(system, "SELECT reason FROM agent_escalations") if row[0]]
+    assert [found_in(system, word) for word in (ARGUMENT, OUTPUT)] == [[]] * 2
+
+
 async def test_a_run_that_waits_keeps_its_outputs_however_old_it_is(stores: Stores) -> None:
     await stores.accepted()
     claim = await stores.claimed()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -11,9 +11,9 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.rpc.paging import decode_token
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.runtime.handoff.queue import entry_of, escalation_of
+from phylactery_agent.runtime.handoff.queue import ENTRY, escalation_of
 from phylactery_agent.runtime.handoff.records import Handler, QueueEntry, StoredEscalation
-from phylactery_agent.runtime.handoff.status import EntryKind, EscalationStatus
+from phylactery_agent.runtime.handoff.status import EscalationStatus
 from phylactery_agent.runtime.handoff.store import no_escalation
 from phylactery_agent.runtime.handoff.texts import reads
 from phylactery_agent.runtime.runs.queries import page_of
@@ -61,7 +61,7 @@ class EscalationLists:
 
         def work(connection: Connection) -> tuple[Page[StoredEscalation], int]:
             last = _last(connection, handler)  # before the rows: a watch from here misses nothing that they lack
-            found = [escalation_of(connection, row) for row in connection.execute(query)]
+            found = [escalation_of(row) for row in connection.execute(query)]
             return page_of(found, size, lambda one: (one.opened_us, one.escalation_id)), last
 
         return await self._database.read(work)
@@ -78,8 +78,8 @@ class EscalationLists:
             row = connection.execute(this).one_or_none()
             if row is None:
                 raise no_escalation(escalation_id)
-            entries = [_entry(connection, each, row, handler) for each in connection.execute(newest)]
-            return escalation_of(connection, row), entries[::-1]
+            entries = [_entry(each, row, handler) for each in connection.execute(newest)]
+            return escalation_of(row), entries[::-1]
 
         return await self._database.read(work)
 
@@ -95,7 +95,7 @@ class EscalationLists:
 
         def work(connection: Connection) -> QueueTail:
             last = _last(connection, handler)
-            return QueueTail(last, [_entry(connection, row, row, handler) for row in connection.execute(query)])
+            return QueueTail(last, [_entry(row, row, handler) for row in connection.execute(query)])
 
         return await self._database.read(work)
 
@@ -105,9 +105,7 @@ def _last(connection: Connection, handler: Handler) -> int:
     return int(connection.execute(query).scalar() or 0)
 
 
-def _entry(connection: Connection, row: Any, escalation: Any, viewer: Handler) -> QueueEntry:
+def _entry(row: Any, escalation: Any, viewer: Handler) -> QueueEntry:
     """Return an entry as a handler sees it, given who has its escalation now."""
-    status = EscalationStatus(getattr(escalation, "now", escalation.status))
-    return entry_of(
-        connection, row, withheld=not reads(viewer.subject, EntryKind(row.kind), status, escalation.handler)
-    )
+    status, entry = EscalationStatus(getattr(escalation, "now", escalation.status)), ENTRY.read(row)
+    return entry if reads(viewer.subject, entry.kind, status, escalation.handler) else replace(entry, text="")

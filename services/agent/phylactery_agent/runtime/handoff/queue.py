@@ -29,7 +29,9 @@ from phylactery_agent.runtime.storage.schema import (
     ESCALATION_ENTRIES,
     ESCALATION_QUEUES,
     ESCALATIONS,
+    TEXT,
     THREADS,
+    to_bytes,
 )
 
 HANDED_OFF: Final = "HANDED_OFF"
@@ -41,18 +43,16 @@ TIMEOUT: Final = "TIMEOUT"
 RELEASED: Final = "RELEASED"
 """The end reason of an escalation that its handler gave back to the agent."""
 
-_TEXTS: Final = ("reason", "form_state", "summary")
 _ESCALATION = Columns(
     StoredEscalation,
     ESCALATIONS,
-    forms={"status": Form(EscalationStatus)},
-    besides=("owner", *_TEXTS),
+    forms={"status": Form(EscalationStatus), "reason": TEXT, "form_state": TEXT, "summary": TEXT},
+    besides=("owner",),
 )
-_ENTRY: Final = Columns(
+ENTRY: Final = Columns(
     QueueEntry,
     ESCALATION_ENTRIES,
-    forms={"kind": Form(EntryKind), "status": Form(EscalationStatus)},
-    besides=("text",),
+    forms={"kind": Form(EntryKind), "status": Form(EscalationStatus), "text": texts.ENTRY_TEXT},
 )
 IS_ACTIVE_ESCALATION = ESCALATIONS.c.status.in_([sa.literal_column(f"'{status}'") for status in ACTIVE])
 """Literals rather than parameters, as in the partial index that the planner is to choose."""
@@ -85,16 +85,9 @@ def queue_key(tenant: str) -> str:
     return f"escalations:{tenant}"
 
 
-def escalation_of(connection: Connection, row: Row[Any] | Record) -> StoredEscalation:
+def escalation_of(row: Row[Any] | Record) -> StoredEscalation:
     """Return an escalation as its row says."""
-    opened = {name: texts.read(connection, getattr(row, name), row.escalation_id) for name in _TEXTS}
-    return _ESCALATION.read(row, owner=Owner(row.tenant, row.user_id), **opened)
-
-
-def entry_of(connection: Connection, row: Row[Any], *, withheld: bool = False) -> QueueEntry:
-    """Return an entry of the queue, without its text if that is withheld."""
-    text = "" if withheld else texts.read(connection, row.text, row.escalation_id)
-    return _ENTRY.read(row, text=text)
+    return _ESCALATION.read(row, owner=Owner(row.tenant, row.user_id))
 
 
 def lock_thread(connection: Connection, thread_key: str) -> Record | None:
@@ -105,13 +98,13 @@ def lock_thread(connection: Connection, thread_key: str) -> Record | None:
 def active_of(connection: Connection, thread_key: str) -> StoredEscalation | None:
     """Return the thread's escalation that has not ended, locked until the commit."""
     row = _ACTIVE_OF.one(connection, {"of_thread": thread_key})
-    return None if row is None else escalation_of(connection, row)
+    return None if row is None else escalation_of(row)
 
 
 def locked(connection: Connection, escalation_id: str) -> StoredEscalation | None:
     """Return an escalation, locked until the commit; its thread must be locked."""
     row = _BY_ID.one(connection, {"of_it": escalation_id})
-    return None if row is None else escalation_of(connection, row)
+    return None if row is None else escalation_of(row)
 
 
 def open_in(
@@ -136,9 +129,9 @@ def open_in(
             run_id=run_id,
             status=EscalationStatus.OPEN,
             policy=wanted.policy,
-            reason=texts.seal(connection, wanted.reason, escalation_id),
+            reason=to_bytes(wanted.reason),
             form_id=wanted.form_id,
-            form_state=texts.seal(connection, wanted.form_state, escalation_id),
+            form_state=to_bytes(wanted.form_state),
             language=language,
             handler="",
             display_name="",
@@ -176,8 +169,7 @@ def note(
         sa.insert(ESCALATION_ENTRIES).values(
             tenant=tenant,
             once=once or f"entry:{entry.sequence}",
-            text=texts.seal(connection, text, escalation.escalation_id),
-            **_ENTRY.named(entry),
+            **ENTRY.named(entry),
         )
     )
     return entry

@@ -28,12 +28,12 @@ from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.outbox import queue_transcript
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, Shares, spent_error
 from phylactery_agent.runtime.handoff.queue import (
+    ENTRY,
     IS_ACTIVE_ESCALATION,
     RELEASED,
     STOPPED_FOR_PERSON,
     TIMEOUT,
     close,
-    entry_of,
     escalation_of,
     language_of,
     lock_thread,
@@ -112,7 +112,7 @@ class EscalationStore:
             if before is not None:
                 if before.thread_key != key:
                     raise _conflict(request_id)
-                return escalation_of(connection, before), False
+                return escalation_of(before), False
             newest = sa.select(RUNS.c.language).where(RUNS.c.thread_key == key).order_by(RUNS.c.created_us.desc())
             language = connection.execute(newest.limit(1)).scalar() or "es"
             of = Lease("", request_id, thread_id, owner, holder="", fence=0)
@@ -345,7 +345,7 @@ def _of_tenant(connection: Connection, handler: Handler, escalation_id: str) -> 
     row = connection.execute(query).one_or_none()
     if row is None:
         raise no_escalation(escalation_id)
-    return escalation_of(connection, row)
+    return escalation_of(row)
 
 
 def no_escalation(escalation_id: str) -> NotFound:
@@ -435,9 +435,9 @@ def _before(
     row = connection.execute(query).one_or_none()
     if row is None:
         return None
-    if row.escalation_id != escalation.escalation_id or not is_same(connection, row.text, text, row.escalation_id):
+    if row.escalation_id != escalation.escalation_id or not is_same(row.text, text):
         raise _conflict(request_id)
-    return entry_of(connection, row)
+    return ENTRY.read(row)
 
 
 def _requeued(connection: Connection, escalation: StoredEscalation, handler: Handler, summary: str) -> bool:
@@ -453,7 +453,7 @@ def _requeued(connection: Connection, escalation: StoredEscalation, handler: Han
         .limit(1)
     )
     row = connection.execute(query).one_or_none()
-    last = None if row is None else entry_of(connection, row)
+    last = None if row is None else ENTRY.read(row)
     return last is not None and (last.kind, last.text) == (EntryKind.REQUEUED, summary)
 
 

@@ -336,9 +336,9 @@ ESCALATIONS = sa.Table(
     sa.Column("run_id", _NAME, nullable=False),
     sa.Column("status", _WORD, nullable=False),
     sa.Column("policy", _WORD, nullable=False),
-    sa.Column("reason", sa.LargeBinary, nullable=False),
+    sa.Column("reason", SealedBytes("agent_escalations.reason", lost=b""), nullable=False),
     sa.Column("form_id", _NAME, nullable=False),
-    sa.Column("form_state", sa.LargeBinary, nullable=False),
+    sa.Column("form_state", SealedBytes("agent_escalations.form_state", lost=b""), nullable=False),
     sa.Column("language", sa.String(2), nullable=False),
     sa.Column("handler", _NAME, nullable=False),
     sa.Column("display_name", _NAME, nullable=False),
@@ -348,7 +348,7 @@ ESCALATIONS = sa.Table(
     sa.Column("claimed_us", sa.BigInteger, nullable=False),
     sa.Column("ended_us", sa.BigInteger, nullable=False),
     sa.Column("end_reason", _WORD, nullable=False),
-    sa.Column("summary", sa.LargeBinary, nullable=False),
+    sa.Column("summary", SealedBytes("agent_escalations.summary", lost=b""), nullable=False),
     sa.UniqueConstraint("tenant", "user_id", "once", name="agent_escalations_once"),
 )
 _unended = ESCALATIONS.c.status.in_(("open", "claimed"))
@@ -378,7 +378,7 @@ ESCALATION_ENTRIES = sa.Table(
     sa.Column("kind", _WORD, nullable=False),
     sa.Column("status", _WORD, nullable=False),
     sa.Column("actor", _NAME, nullable=False),
-    sa.Column("text", sa.LargeBinary, nullable=False),
+    sa.Column("text", SealedBytes("agent_escalation_entries.text", lost=b""), nullable=False),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.UniqueConstraint("tenant", "once", name="agent_escalation_entries_once"),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Final
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -16,7 +15,6 @@ from phylactery_chassis.util.crypto import (
     hmac_sha256,
     read_key_file,
 )
-from sqlalchemy.engine import Connection
 
 KEY_FILE = "seal.key"
 
@@ -49,11 +47,6 @@ class Sealer:
         return cls(secret)
 
     @property
-    def options(self) -> dict[str, object]:
-        """Return what a Database takes, so that its connections carry this sealer."""
-        return {_OPTION: self}
-
-    @property
     def fingerprint(self) -> str:
         """Return an identifier of this key that reveals nothing else about it."""
         return hmac_sha256(self._mac_key, b"phylactery agent: which key").hex()
@@ -83,16 +76,6 @@ class Sealer:
     def body_hash(self, body: bytes) -> str:
         """Return a keyed hash: a plain hash of a short code could be brute-forced."""
         return "sha256:" + hmac_sha256(self._mac_key, body).hex()
-
-
-_OPTION: Final = "agent_sealer"
-
-
-def sealer_of(connection: Connection) -> Sealer:
-    """Return the sealer that a connection of the agent's database carries."""
-    found = connection.get_execution_options()[_OPTION]
-    assert isinstance(found, Sealer)
-    return found
 
 
 def _derive(secret: bytes, purpose: bytes) -> bytes:
