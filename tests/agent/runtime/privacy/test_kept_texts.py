@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -195,6 +197,29 @@ async def test_a_process_killed_while_it_seals_goes_on_at_its_next_start(
     done = await seal_clear_texts(stores.database, SEALER)
     assert done == 1, "what was sealed before it was killed is not sealed twice"
     assert stores.rows("agent_inbox", "text, reply_text") == [(ARGUMENT.encode(), OUTPUT.encode())]
+
+
+async def test_two_agents_that_start_at_once_over_an_old_database_both_start(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stores.accepted(text=ARGUMENT)
+    await stores.end(await stores.claimed())
+    await in_clear_again(stores)
+    other = opened(stores.database.engine.url.render_as_string(hide_password=False))
+    both, note = threading.Barrier(2), clear_texts._note
+
+    def together(connection: sa.Connection, *, value: str) -> None:
+        if stores.database.dialect.is_server:  # SQLite has one writer at a time
+            both.wait(30)
+        note(connection, value=value)
+
+    monkeypatch.setattr(clear_texts, "_note", together)
+    try:
+        await asyncio.gather(*(seal_clear_texts(one, SEALER) for one in (stores.database, other)))
+    finally:
+        other.close()
+    assert clear_values(stores) == []
+    assert [row.name for row in stores.rows("agent_marks", "name")] == ["sealed"]
 
 
 async def test_of_a_key_that_was_given_up_what_it_sealed_is_emptied_and_the_rest_goes_on(stores: Stores) -> None:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.scrub import note_removed, scrub_removed
 from phylactery_chassis.db.sealed import SealedBytes, SealedText, in_clear
+from phylactery_chassis.db.statements import RowInsert
 from phylactery_chassis.errors import DataLoss
 from phylactery_chassis.telemetry.logs import get_logger
 from sqlalchemy.engine import Connection, Row
@@ -27,6 +28,10 @@ _AT_ONCE: Final = 200
 _EMPTIED: Final = {"payload": "{}", "steps": "[]", "card": "[]"}
 """What a text that cannot be unsealed is replaced by; every other such column takes NULL or no bytes."""
 _AS_IT_IS: Final = object()
+_SET_MARK: Final = RowInsert(
+    MARKS, "name", "value", otherwise="ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
+"""One statement, because several agents note it at once."""
 _log = get_logger("sealing")
 
 
@@ -111,5 +116,4 @@ def _empty_outputs(connection: Connection) -> int:
 
 
 def _note(connection: Connection, *, value: str) -> None:
-    connection.execute(sa.delete(MARKS).where(MARKS.c.name == _MARK))
-    connection.execute(sa.insert(MARKS).values(name=_MARK, value=value))
+    _SET_MARK.run(connection, [(_MARK, value)])
