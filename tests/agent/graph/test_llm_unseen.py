@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.agent.system import SUSPENDED, System, open_system
+from tests.support.agent.system import DONE, SUSPENDED, System, open_system
 from tests.support.servers.model_server import ModelServer, calls, model_server, says
 
 KEY = "sk-proj-" + "Zt4Yq8Wn2Lk6Vb0Xc3Mf7Hj1"
@@ -40,6 +40,43 @@ async def test_the_mask_over_a_key_is_asked_about(thinking: System, endpoint: Mo
     assert asked.run.status == SUSPENDED
     assert "el secreto mismo se perdería" in asked.reply.text
     assert (thinking.sandbox / "config.ini").read_text() == CONFIG
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "debug=true\n",
+        "API_KEY=***\ndebug=true\n",
+        "API_KEY=your-key-here\ndebug=true\n",
+        "API_KEY=«openai_\ndebug=true\n",
+    ],
+    ids=["left out", "stars", "a name for it", "half a mask"],
+)
+async def test_whatever_replaces_a_file_with_a_masked_key_in_it_is_asked_about(
+    thinking: System, endpoint: ModelServer, content: str
+) -> None:
+    (thinking.sandbox / "config.ini").write_text(CONFIG)
+    endpoint.script(
+        says(THEN % "config.ini"), calls(("write_file", {"path": "config.ini", "content": content})), says("Hecho.")
+    )
+    asked = await thinking.person("ana").say("en config.ini cambia debug a true")
+    assert asked.run.status == SUSPENDED
+    assert "se perdería" in asked.reply.text
+    assert (thinking.sandbox / "config.ini").read_text() == CONFIG
+
+
+async def test_adding_to_it_and_replacing_a_file_with_an_address_in_it_are_not(
+    thinking: System, endpoint: ModelServer
+) -> None:
+    (thinking.sandbox / "config.ini").write_text(CONFIG)
+    (thinking.sandbox / "people.txt").write_text("Luis 600 123 456, luis@example.org\nn=1\n")
+    adds = {"path": "config.ini", "content": "debug=true", "append": True}
+    endpoint.script(says(THEN % "config.ini"), calls(("write_file", adds)), says("Hecho."))
+    assert (await thinking.person("ana").say("añade debug=true a config.ini")).run.status == DONE
+    content = {"path": "people.txt", "content": "Luis 600 123 456, luis@example.org\nn=2\n"}
+    endpoint.script(says(THEN % "people.txt"), calls(("write_file", content)), says("Hecho."))
+    assert (await thinking.person("ana").say("en people.txt cambia n a 2", "t2")).run.status == DONE
+    assert (thinking.sandbox / "people.txt").read_text() == content["content"]
 
 
 async def test_the_mark_of_a_stored_output_over_a_file_is_asked_about(thinking: System, endpoint: ModelServer) -> None:

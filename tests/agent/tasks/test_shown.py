@@ -80,3 +80,8 @@ def test_nothing_a_planner_makes_can_name_a_task_or_an_origin() -> None:
     }
     assert not [name for name in names if "task" in name or "origin" in name]
     assert not hasattr(Gate, "begin_task")
+
+
+def test_a_result_with_a_secret_in_it_is_shown_to_a_model_in_part() -> None:
+    assert shown_of(READ_FILE, "password: Zapato!2291\nn=1")["partial"]
+    assert "partial" not in shown_of(READ_FILE, "Luis 600 123 456, luis@example.org")

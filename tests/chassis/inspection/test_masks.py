@@ -38,6 +38,7 @@ def test_every_mask_that_a_redaction_writes_is_recognized_whole_and_in_part(kind
         "API_KEY=<openai_key>",
         "API_KEY=openai_key»",
         "API_KEY=«openai_key",
+        "API_KEY=«openai_\ndebug=true",
         "API_KEY=«openai…",
         "API_KEY=«openai...",
         "API_KEY=[REDACTED]",

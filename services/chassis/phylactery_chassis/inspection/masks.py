@@ -81,7 +81,7 @@ def _pattern(kinds: frozenset[FindingKind]) -> re.Pattern[str]:
     return re.compile(
         rf"{_OPENS}{_BESIDE}(?:{whole})(?![a-z])|(?<![a-z_])(?:{whole}){_BESIDE}{_CLOSES}"
         rf"|[\[<]{_BESIDE}(?:{whole}){_BESIDE}[\]>]"
-        rf"|{_OPENS}{_BESIDE}(?:{starts}){_BESIDE}(?:{_APART}|{_CUT})"
+        rf"|{_OPENS}{_BESIDE}(?:{starts}){_BESIDE}(?:{_APART}|{_CUT}|\n)"
         rf"|(?:{_APART}|{_CUT}){_BESIDE}(?:{ends}){_BESIDE}{_CLOSES}"
         rf"|{_IN_OTHER_WORDS}"
     )

@@ -384,8 +384,8 @@ class ObserveRequest(_message.Message):
     any run of the task's thread, which is sufficient if tool_call_ids are unique across them.
     """
     partial: _builtins.bool
-    """partial is true if the model was shown only a part of the result: it was shortened, or a pointer stands in its
-    place. A call that replaces what was read so is asked about.
+    """partial is true if the model was shown only a part of the result: it was shortened, a secret in it was masked, or a
+    pointer stands in its place. A call that replaces what was read so is asked about.
     """
     def __init__(
         self,

@@ -10,6 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.statements import Query, RowUpdate
+from phylactery_chassis.inspection import Category, FindingKind, Wanted, inspect
 from phylactery_chassis.util.clock import Clock
 from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
@@ -41,6 +42,9 @@ _BEGUN = Query(
 )
 
 
+_SECRETS: Final = Wanted(frozenset(kind for kind in FindingKind if kind.category is Category.SECRET))
+
+
 @dataclass(frozen=True, slots=True)
 class OpenedTask:
     """A task, and the turn whose words opened it."""
@@ -63,8 +67,9 @@ def observation(
 ) -> dict[str, Any]:
     """Return a result of a run in the form RiskGate is shown; without output it has no result_json or result_text.
 
-    A result longer than what a model is shown of one is partial. spec is the tool's, None where this process does not
-    know the tool. A result that is too long is cut, notes that, and is sent as text whatever it was.
+    A result is partial if it is longer than what a model is shown of one, or has a secret, which is masked there. spec
+    is the tool's, None where this process does not know the tool. A result that is too long is cut, notes that, and is
+    sent as text whatever it was.
     """
     shown: dict[str, Any] = {
         "task_id": task_id,
@@ -77,7 +82,7 @@ def observation(
     text = _bounded(result.output)
     if not text:
         return shown
-    if len(text) > MAX_SHOWN:
+    if len(text) > MAX_SHOWN or inspect(text, _SECRETS):
         shown["partial"] = True
     as_json = text is result.output and not result.failed and _answers_json(spec, text)
     return {**shown, "result_json" if as_json else "result_text": text}

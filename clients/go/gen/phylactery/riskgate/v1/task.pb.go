@@ -678,8 +678,8 @@ type ObserveRequest struct {
 	// run_id is the run in which the call was evaluated and redeemed, 1 to 128 characters of [A-Za-z0-9_.:-]. Empty means
 	// any run of the task's thread, which is sufficient if tool_call_ids are unique across them.
 	RunId string `protobuf:"bytes,8,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
-	// partial is true if the model was shown only a part of the result: it was shortened, or a pointer stands in its
-	// place. A call that replaces what was read so is asked about.
+	// partial is true if the model was shown only a part of the result: it was shortened, a secret in it was masked, or a
+	// pointer stands in its place. A call that replaces what was read so is asked about.
 	Partial       bool `protobuf:"varint,9,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
