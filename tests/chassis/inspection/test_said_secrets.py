@@ -114,10 +114,33 @@ def test_a_name_that_begins_alike_is_no_token(text: str) -> None:
         ("contraseña de la reserva: ", "Zx81Qw92", ""),
         ("la clave de la tarjeta del cliente es ", "5937", ""),
         ("password: ", "Pending2024!", ""),
+        ("la clave del área de clientes es ", "Zx81Qw92", ""),
+        ("mi clave fiscal es ", "Zapato2291", ""),
+        ("la clave del SAT es ", "zapato2291", ""),
+        ("clave de alumno para entrar en la plataforma: ", "Zx81Qw92", ""),
+        ("la clave del proyecto es ", "proyecto#1", ""),
+        ("la clave de la compra online del banco es ", "48213975", ""),
+        ("la clave del candado del paquete es ", "4821", ""),
+        ("la clave del wifi de la escuela es ", "Zapato2291", ""),
+        ("el código de la puerta del colegio es ", "4821", ""),
+        ("the locker code for my parcel is ", "482139", ""),
+        ("the gate code for the class is ", "4821", ""),
+        ("DB_PASSWORD_CLIENT=", "Zx81Qw92", ""),
+        ("PASSWORD_CLIENTE=", "Zx81Qw92", ""),
+        ("Use ", "593712", " as your verification code"),
+        ("código para confirmar la compra: ", "593712", ""),
+        ("Your code to authorize the purchase is ", "593712", ""),
+        ("código de activación de la tarjeta: ", "593712", ""),
+        ("mi PUK es ", "48213975", ""),
     ],
 )
 def test_a_secret_is_found_however_it_is_said(before: str, secret: str, after: str) -> None:
     assert redacted(before + secret + after) == f"{before}«password»{after}"
+
+
+@pytest.mark.parametrize("name", ["API_KEY_PRODUCT", "API_KEY_CLIENT", "secret_key_project", "AUTH_TOKEN_ORDER"])
+def test_a_token_named_after_what_it_is_for_is_one(name: str) -> None:
+    assert redacted(f"{name}=Zx81Qw92aKd02PqL93mZtt") == f"{name}=«token»"
 
 
 @pytest.mark.parametrize(
@@ -152,6 +175,12 @@ def test_each_code_of_a_list_is_masked(text: str, codes: list[str]) -> None:
         "la clave SAT del producto es 43211503",
         "the key for the product is AB-1234",
         "clave_producto=AB-1234",
+        "la clave del producto es ab-1234",
+        "la clave del curso es Mat101",
+        "la clave del proyecto es PRJ-104",
+        "clave primaria: 10293",
+        "código de activación del producto: 48213975",
+        "use 593712 as the discount code",
         "el código de la reserva es 482913",
         "el código de seguimiento que me enviaron por correo es 482913",
         "the tracking code I got by email is 482913",

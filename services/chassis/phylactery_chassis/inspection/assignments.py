@@ -54,11 +54,20 @@ _OF_WHAT = expression(r"(?i)^ ?(?:$|\(|(?:of|for|to|on|in|at|you|that|del?|para|
 _OF_SOMETHING = expression(r"(?i)^ (?:del?|of|for|to|para) (?:(?:el|la|the|my|mi) )?\w+ ")
 
 _OF_OTHER = expression(
-    rf"(?i)^(?: [a-z]{{2,12}}){{0,2}}?(?: (?:del?|of|for|to|para) (?:(?:el|la|los|las|the|my|mi|your|tu|su"
+    rf"(?i)^((?: [a-z]{{2,12}}){{0,2}}?)(?: (?:del?|of|for|to|para) (?:(?:el|la|los|las|the|my|mi|your|tu|su"
     rf"|este|esta|this)"
     rf" )?)?(?: ?)(?:{OTHER_THINGS})\b"
 )
-"""What a word that also has other senses is about, where it is no password: the key of a product."""
+"""What a word that also has other senses is about, where it is no password: the key of a product.
+
+Group 1: words that describe it, as in "clave única del trámite".
+"""
+_OF_SOMETHING_ELSE = frozenset(b"a al de del el en for la las los mi my of para the to tu your".split())
+"""Words of a description that make it another thing: "clave del candado del paquete"."""
+_ABOUT_OTHER = expression(rf"(?i)[_-](?:{OTHER_THINGS})$")
+_SECURED = expression(r"(?i)\b(?:banco|bank|tarjeta|card|cuenta|account|cajero|atm|wi-?fi|certificado|firma|login)\b")
+_CHOSEN = expression(r"[a-z]{5}.*[0-9]|[0-9].*[a-z]{5}|[a-z].*[A-Z]|[!@#$%&*?+=^]")
+"""What no key of a thing looks like, but a password: a word with digits, capitals within, signs."""
 
 _NAME_PARTS = re.compile(r"[.:\s]+")
 
@@ -66,7 +75,7 @@ _ABOUT_IT = expression(
     r"(?i)[_-](?:ur[il]|endpoint|path|file|filename|name|type|kind|ttl|expir\w*|seconds|minutes|at|in"
     r"|count|limit|length|size"
     r"|policy|header|field|label|hint|prompt|regex|pattern|version|date|manager"
-    rf"|(?:{OTHER_THINGS})|less|protected|timeout|attempts|age|history|score|strength|rules?|required|enabled|min|max)$"
+    r"|less|protected|timeout|attempts|age|history|score|strength|rules?|required|enabled|min|max)$"
 )
 """Name suffixes that describe a property of the secret: its location, its lifetime."""
 _OPTION_BEFORE = expression(r"(?:^|[ \n\"'=])--?[\w-]*$")
@@ -190,12 +199,22 @@ def _of_word(data: bytes, word: Match, until: int) -> Iterator[Candidate]:
         more, at = name.group(1) or b"", at + name.end()
     if _ABOUT_IT.search(more) is not None:
         return
-    if word.start(_WEAK) >= 0 and _OF_OTHER.match(data[at : at + _REACH]) is not None:
-        return
+    of_other = word.start(_WEAK) >= 0 and (_ABOUT_OTHER.search(more) is not None or _is_of_other(data, at))
     for place, link in _places(data, word, at, max(at, until)):
         found = _judged(data, word, place, link)
-        if found is not None:
+        if found is not None and not (of_other and _is_name(data, at, found)):
             yield found
+
+
+def _is_of_other(data: bytes, at: int) -> bool:
+    found = _OF_OTHER.match(data[at : at + _REACH])
+    return found is not None and _OF_SOMETHING_ELSE.isdisjoint((found.group(1) or b"").lower().split())
+
+
+def _is_name(data: bytes, at: int, found: Candidate) -> bool:
+    """Return True if the value said to be the key of a thing is its name, and no password to an account with it."""
+    said, written = data[at : found.start], data[found.start : found.end]
+    return _SECURED.search(said) is None and _CHOSEN.search(written) is None
 
 
 def _places(data: bytes, word: Match, at: int, until: int) -> Iterator[tuple[int, Link]]:

@@ -20,14 +20,14 @@ OTHER_THINGS = (
     r"|branch|plantel|escuela|colegio|school|alumnos?|students?|empleados?|employees?|proyectos?"
     r"|projects?|tareas?|tasks?"
     r"|lineas?|color(?:es)?|colou?rs?|talla|dress|sku|modelo|model|exito|success|donantes?|municipio|estado|state|iata"
-    r"|embarque|boarding|swift|bic|fiscal|sat|arancelari[oa]|cie|diagnostico|diagnosis"
+    r"|primari[ao]|primary|foranea|foreign|embarque|boarding|swift|bic|fiscal|sat|arancelari[oa]|cie|diagnostico|diagnosis"
 )
 """Things whose key or code is a name that anybody may read."""
 _WHAT = (
     r"security|verification|unlock|alarm|door|gate|access|entry|safe|lock|2fa|mfa|two-factor|one-time"
     r"|login|log-in|sign-in"
     r"|confirmation|authentication|auth|sms|recovery|phone|ipad|iphone|tablet|laptop|luggage|locker|keypad|garage"
-    r"|card|bank|banking|atm|sim|backup|whatsapp|text|otp|totp|wi-?fi|building|house|front door|home"
+    r"|activation|card|bank|banking|atm|sim|backup|whatsapp|text|otp|totp|wi-?fi|building|house|front door|home"
 )
 _FOR_WHAT = (
     r"(?:card|bank(?: account)?|account|atm|door|gate|alarm|safe|locker|phone|sim|wi-?fi|building|garage"
@@ -49,14 +49,18 @@ _DE_QUE = (
     r"de (?:(?:la|el|un|mi|tu|su|las|los|mis|tus|nuestra) )?"
     r"(?:seguridad|verificacion|desbloqueo|acceso|alarma|puerta|entrada|portal|garaje"
     r"|caja(?: fuerte)?|confirmacion|autenticacion|recuperacion|solo uso|firma|sms|pin"
-    r"|tarjetas?(?: de (?:credito|debito))?"
+    r"|activacion|tarjetas?(?: de (?:credito|debito))?"
     r"|banco|cajero|cuenta|sim|whatsapp|telegram|respaldo|emergencia|bloqueo|wi-?fi|dos pasos|casa"
     r"|edificio|candado|caja)"
     r"|del? (?:(?:mi|la) )?(?:portal|garaje|edificio|candado|telefono|movil|sms|ipad|iphone|tablet|portatil"
     r"|ordenador|maleta|taquilla|banco|cajero|whatsapp)"
 )
+_TO_PROVE = (
+    r"(?:to|para) (?:authori[sz]e|confirm|approve|sign|verify|log|enter|unlock|open|autorizar|confirmar|aprobar|firmar"
+    r"|verificar|iniciar|entrar|acceder|abrir|desbloquear)"
+)
 _CARDS = r"\bcvv2?\b|\bcvc2?\b|\bcv2\b|\bsecurity code\b|\bcodigo de seguridad\b"
-_PINS = r"\bpin(?:[ _-]?(?:code|number))?\b|_pin\b|\botp\b|\bpasscode\b"
+_PINS = r"\bpuk\b|\bpin(?:[ _-]?(?:code|number))?\b|_pin\b|\botp\b|\bpasscode\b"
 _CODES = (
     rf"\b(?:{_WHAT})(?: unlock)? codes?\b|\bone[- ]time (?:password|pin)\b|\b(?:codigos?|clave) (?:{_DE_QUE})\b"
     rf"|\bcodes? (?:for|of|to|on) (?:(?:my|the|your|our|his|her|their) )?{_FOR_WHAT}\b"
@@ -65,6 +69,7 @@ _CODES = (
     rf"{_CHANNELS}\b)|\b(?:codes?|codigos?) {_ARRIVED}\b"
     r"|\bcodigos? sms\b|\b(?:texted|messaged|sent)(?: me| us| you)? (?:an?|the|this) codes?\b"
     r"|\bme (?:mandaron|mando|enviaron|envio|llego|ha llegado|han mandado|dieron) (?:un|el|este) codigo\b"
+    rf"|\b(?:codes?|codigos?) (?:{_TO_PROVE})\b"
     r"|\b(?:safe|lock|locker|vault) combination\b|\bcombinacion de (?:la caja(?: fuerte)?|el candado)\b"
     r"|\bcombinacion del candado\b"
 )
@@ -82,18 +87,19 @@ _AFTER = expression(
     r"|horas|dias|anos|mm|cm|km|kg|eur|euros)\b)"
 )
 _BEFORE = expression(
-    rf"(?i)\b(?:[A-Z]-)?([0-9](?:[ -]?[0-9]){{3,7}}) (?:is|es) (?:your|the|my|su|tu|mi|el|la) (?:[\w-]+ ){{0,4}}?"
-    rf"(?:codes?|pin|otp|passcode|codigo (?:{_DE_QUE}))\b"
+    rf"(?i)\b(?:[A-Z]-)?([0-9](?:[ -]?[0-9]){{3,7}}) (?:is|es|as|como) (?:your|the|my|su|tu|mi|el|la) "
+    rf"(?:[\w-]+ ){{0,4}}?(?:codes?|pin|otp|passcode|codigo (?:{_DE_QUE}))\b"
 )
 _TO_ENTER = expression(
     rf"(?i)\b(?:code|codigo)(?: is| es|:)? ([0-9](?:[ -]?[0-9]){{3,7}}) (?:(?:by|via|por|from|in"
     rf"|en) (?:(?:an?|the|un|el) )?"
-    rf"{_CHANNELS}\b|(?:to|para) (?:verify|confirm|sign|log|enter"
-    r"|unlock|open|verificar|confirmar|iniciar|entrar|acceder|abrir|desbloquear)\b)"
+    rf"{_CHANNELS}\b|(?:{_TO_PROVE})\b)"
 )
 _SURELY = expression(
     r"(?i)verif|secur|segur|acces|log-?in|sign-in|auth|autentic|pin|otp|one[- ]time|solo uso|[2m]fa|two-factor|unlock"
     r"|desbloqueo|recover|recuperacion|alarm|cv[cv]?2?$"
+    r"|door|gate|garage|locker|padlock|keypad|puerta|portal|garaje|candado|taquilla|caja fuerte|banc|bank|cajero"
+    rf"|\batm\b|(?:{_TO_PROVE})$"
 )
 """Codes that are secret whatever they are for: the verification code of an order."""
 _OTHER_BEFORE = expression(rf"(?i)\b(?:{OTHER_THINGS})[ _-]$")
