@@ -87,12 +87,12 @@ _STORES_EN: Final = r"(?:store|keep|save|remember|record|log|retain|archive|memo
 _STORED_EN: Final = r"(?:stored|kept|saved|remembered|recorded|logged|retained|archived|memori[sz]ed)"
 _STORING_EN: Final = r"(?:storing|keeping|saving|remembering|recording|logging|retaining|archiving)"
 _THIS_ES: Final = (
-    r"(?:nada\s+de\s+)?(?:esto|est[eao]s?\s+(?:mensajes?|archivos?|ficheros?|documentos?|adjuntos?|textos?|fotos?"
-    r"|im[aá]gen(?:es)?|audios?|datos?|conversaci[oó]n)|(?:mi|el|mis)\s+mensajes?|lo\s+que\s+(?:te\s+)?(?:digo|cuento|escribo"
-    r"|mando|env[ií]o|he\s+(?:dicho|contado|escrito|mandado|enviado)|estoy\s+(?:diciendo|contando|escribiendo)))"
+    r"(?:nada\s+de\s+)?(?:esto|el\s+adjunto|(?:el\s+)?(?:archivo|fichero|documento)\s+adjunto|est[eao]s?\s+(?:mensajes?|archivos?|ficheros?|documentos?|adjuntos?|textos?|fotos?"
+    r"|im[aá]gen(?:es)?|audios?|datos?|conversaci[oó]n)|(?:mi|el|mis)\s+mensajes?|lo\s+que\s+(?:te\s+)?(?:acabo\s+de\s+(?:decir|contar"
+    r"|escribir|mandar|enviar)(?:te)?|diga|cuente|escriba|mande|env[ií]e|digo|cuento|escribo|mando|env[ií]o|he\s+(?:dicho|contado|escrito|mandado|enviado)|estoy\s+(?:diciendo|contando|escribiendo)))"
 )
 _THIS_EN: Final = (
-    r"(?:any(?:thing)?\s+(?:of|from|in|about)\s+|a\s+(?:copy|record|log)\s+of\s+)?"
+    r"(?:any(?:thing)?\s+(?:of|from|in|about)\s+|(?:an?y?)\s+(?:copy|records?|logs?|trace)\s+of\s+)?"
     r"(?:(?:this|these)(?:\s+(?:messages?|files?|documents?|attachments?|texts?|photos?|pictures?|chat|conversation|data|info"
     r"|information))?|my\s+messages?|what\s+i(?:['’]?(?:m|ve|\s+am|\s+have))?\s+(?:say|said|write|wrote|written|tell(?:ing)?\s+you"
     r"|told\s+you|send|sent|saying|writing|sending)(?:\s+you)?)"
@@ -100,12 +100,13 @@ _THIS_EN: Final = (
 _NOT_STORED: Final = (
     rf"no\s+(?:quiero\s+que\s+|hace\s+falta\s+que\s+)?(?:me\s+)?(?:{_STORES_ES})\s+{_THIS_ES}"
     rf"|que\s+(?:esto\s+)?no\s+(?:se\s+(?:quede\s+)?(?:guarde|almacene|registre|conserve|archive)|quede\s+(?:guardado"
-    r"|registrad[oa]|registro|constancia|rastro|nada))(?:\s+(?:de\s+)?(?:esto|nada|este\s+mensaje))?"
+    r"|registrad[oa]|registro|constancia|rastro|nada\s+de\s+esto))(?:\s+(?:de\s+)?(?:esto|nada|este\s+mensaje))?"
     r"|no\s+(?:dejes|deje|guardes)\s+(?:registro|constancia|rastro|copia)(?:\s+de\s+(?:esto|nada|este\s+mensaje))?"
     r"|sin\s+(?:guardar|almacenar|registrar|conservar)\s+(?:nada\s+de\s+)?(?:esto|este\s+mensaje)"
     rf"|(?:i\s+)?(?:do\s+not|don['’]?t|never)\s+(?:(?:ever\s+)?{_STORES_EN}|want\s+you\s+to\s+{_STORES_EN})\s+{_THIS_EN}"
     rf"|(?:i\s+)?(?:do\s+not|don['’]?t)\s+want\s+(?:this|it|any\s+of\s+(?:this|it))(?:\s+\pL+)?\s+(?:to\s+be\s+)?{_STORED_EN}"
-    rf"|(?:this|it|nothing\s+of\s+this)\s+(?:must|should|may|is|can)\s*(?:not|n['’]t)?\s+(?:to\s+)?(?:not\s+)?be\s+{_STORED_EN}"
+    rf"|(?:this|it)\s+(?:(?:must|should|may|is|can)\s+not|(?:must|should|is|ca)n['’]?t|is\s+to\s+not)\s+(?:to\s+)?be\s+{_STORED_EN}"
+    rf"|nothing\s+of\s+this\s+(?:must|should|may|is|can)\s+(?:to\s+)?be\s+{_STORED_EN}"
     rf"|without\s+{_STORING_EN}\s+(?:this|it|anything|any\s+of\s+(?:this|it))"
     r"|keep\s+(?:this|it)\s+out\s+of\s+(?:your\s+)?(?:memory|records|logs)|(?:this\s+is\s+)?off\s+the\s+record"
 )
@@ -118,6 +119,12 @@ _NOT_STORED_ALONE: Final = (
 _END: Final = r"(?:[\s,]+(?:por\s+favor|please))?\s*(?:$|[.,;:!)])"
 _BEGIN: Final = r"(?:^|[\s.,;:(¡])"
 _DO_NOT_STORE = expression(rf"(?i){_BEGIN}(?:(?:{_NOT_STORED})(?:$|[\s.,;:!)])|(?:{_NOT_STORED_ALONE}){_END})")
+_TELLS = expression(
+    rf"(?is)^(?:.*[^\pL])?(?:(?:i|we|you|they|he|she|people)\s+(?:do\s+not|don['’]?t|never)\s+(?:ever\s+)?{_STORES_EN}"
+    rf"\s+(?:{_THIS_EN}|it|them|that|anything)|don['’]?t\s+you\s+{_STORES_EN}\s+\pL+)[\s.,;:!)]?$"
+)
+"""Words up to the end of a wish that make it a sentence about somebody."""
+_TELLS_REACH: Final = 40
 _STORE_PHRASE = expression(
     rf"(?i)^[\s¡(]*(?:(?:por\s+favor|please)[\s,]*)?(?:{_NOT_STORED}|{_NOT_STORED_ALONE})(?:[\s,]+(?:por\s+favor|please))?[\s.,;:!)]+"
     rf"|^[\s¡(]*(?:{_NOT_STORED}|{_NOT_STORED_ALONE})$"
@@ -193,8 +200,12 @@ def is_fixed_talk(text: str) -> bool:
 
 
 def asks_not_to_store(text: str) -> bool:
-    """Return True if a person asks that their message not be stored: "no guardes esto", "keep this off the record"."""
-    return next((True for _ in _DO_NOT_STORE.finditer(text)), False)
+    """Return True if a person asks that their message not be stored: "no guardes esto", "keep this off the record".
+
+    What somebody does not store or remember is told: "I don't remember this".
+    """
+    near = (text[max(0, found.start() - _TELLS_REACH) : found.end()] for found in _DO_NOT_STORE.finditer(text))
+    return any(_TELLS.match(one) is None for one in near)
 
 
 def without_store_phrase(text: str) -> str:

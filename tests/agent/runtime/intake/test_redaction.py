@@ -132,6 +132,13 @@ async def test_a_text_nobody_can_look_at_whole_is_refused_and_a_riskgate_that_re
         ("I don't want you to remember this. read notes.txt", "read notes.txt"),
         ("Never save these documents: read notes.txt", "read notes.txt"),
         ("keep this out of your memory, read notes.txt", "read notes.txt"),
+        ("please do not keep any record of this. read notes.txt", "read notes.txt"),
+        ("this must not be stored. read notes.txt", "read notes.txt"),
+        ("This shouldn't be saved: read notes.txt", "read notes.txt"),
+        ("nothing of this is to be kept, read notes.txt", "read notes.txt"),
+        ("no guardes lo que te acabo de decir. lee notas.txt", "lee notas.txt"),
+        ("no guardes nada de lo que te diga: lee notas.txt", "lee notas.txt"),
+        ("no guardes el archivo adjunto. lee notas.txt", "lee notas.txt"),
     ],
 )
 def test_a_person_says_that_nothing_is_to_be_kept_in_both_languages(text: str, rest: str) -> None:
@@ -153,6 +160,16 @@ def test_a_person_says_that_nothing_is_to_be_kept_in_both_languages(text: str, r
         "no lo guardes en notas.txt",
         "keep this in notes.txt",
         "no recuerdo esto",
+        "this must be stored in notes.txt",
+        "it should be saved every day",
+        "this can be kept",
+        "this is to be recorded in the minutes",
+        "I don't remember this",
+        "I do not remember that.",
+        "we never keep it",
+        "they don't log this",
+        "why don't you save it?",
+        "come todo, que no quede nada",
     ],
 )
 def test_what_only_looks_like_that_wish_is_none(text: str) -> None:
