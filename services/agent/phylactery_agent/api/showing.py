@@ -60,7 +60,7 @@ class Showing:
         if run.status != RunStatus.SUSPENDED or not run.approval_id:
             return None
         stored = await self._log.newest(run.run_id, APPROVAL)
-        if stored is None:
+        if stored is None or not stored.payload:  # of a key that was given up
             return None
         card, live = [], dict[str, ApprovalInfo]()
         for one in _from(run.approval_id, stored.payload):

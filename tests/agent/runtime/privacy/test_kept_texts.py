@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,9 +27,10 @@ from phylactery_chassis.errors import DataLoss, StartError
 from phylactery_chassis.util.crypto import sha256
 
 from tests.agent.checkpoints.test_saver import checkpoint_of, head, put
+from tests.agent.forms.test_submissions import reviewed, submit, write_forms
 from tests.support.agent.documents import document
 from tests.support.agent.stores import BOUND, SEALER, Stores, call, opened
-from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of
+from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of, open_system
 from tests.support.agent.threads import watched
 
 DAY = 86_400
@@ -234,8 +236,34 @@ async def test_of_a_key_that_was_given_up_what_it_sealed_is_emptied_and_the_rest
             database.read_sync(lambda c: c.execute(sa.select(text)).all())
         await seal_clear_texts(database, other)
         assert database.read_sync(lambda c: c.execute(sa.select(text)).all()) == [(b"",)]
+        waits = sa.text("SELECT DISTINCT state, refusal FROM agent_outbox")
+        assert database.read_sync(lambda c: c.execute(waits).all()) == [("refused", "KEY_LOST")], "not tried for ever"
     finally:
         database.close()
+
+
+async def test_after_a_key_was_given_up_every_thread_goes_on(tmp_path: Path) -> None:
+    forms = write_forms(tmp_path / "forms", {"desk": "true", "vault": "{fields: [email, key]}"})
+    async with open_system(tmp_path, asks=True, forms_dir=forms) as system:
+        ana = system.person()
+        await submit(ana, "desk", "ana@example.org", "t1")
+        await reviewed(ana, "vault", "ana@example.org", "t2")
+        assert (await ana.say(f'write "{ARGUMENT}" to held.txt', "t3")).run.status == SUSPENDED
+        await system.stop("agent")
+        (system.folder / "agent" / "seal.key").unlink()
+        database = sqlite3.connect(system.folder / "agent" / "agent.db")
+        database.execute("DELETE FROM agent_marks WHERE name = 'seal_key'")
+        database.commit()
+        database.close()
+        await system.start_agent(forms_dir=forms)
+        for thread in ("t1", "t2", "t3"):
+            await ana.thread(thread)
+            await ana.say("sí", thread)
+            assert (await ana.say("hola", thread)).run.status == DONE
+        assert await ana.submissions() == []
+        await submit(ana, "desk", "ana@example.org", "t2")
+        assert await ana.submitted() == [{"email": "ana@example.org"}]
+        assert not system.written("held.txt"), "what waited without its words is not done"
 
 
 async def test_an_agent_does_not_start_with_another_key_than_its_database(system: System, ana: Person) -> None:

@@ -19,8 +19,16 @@ from sqlalchemy.engine import Connection, Row
 from phylactery_agent.checkpoints.serializer import NotPlainError, unpack
 from phylactery_agent.checkpoints.tables import BLOBS, CHECKPOINTS
 from phylactery_agent.runtime.runs.status import ACTIVE
-from phylactery_agent.runtime.storage.schema import MARKS, METADATA, RUNS, TOOL_CALLS
-from phylactery_agent.runtime.storage.sealing import Sealer
+from phylactery_agent.runtime.storage.schema import (
+    FORM_SESSIONS,
+    FORM_SUBMISSIONS,
+    MARKS,
+    METADATA,
+    OUTBOX,
+    RUNS,
+    TOOL_CALLS,
+)
+from phylactery_agent.runtime.storage.sealing import Sealer, SealError
 
 _MARK: Final = "sealed"
 """The mark that holds the fingerprint of the key under which everything is sealed."""
@@ -53,6 +61,8 @@ async def seal_clear_texts(database: Database, sealer: Sealer) -> int:
                 changed += await _sweep(database, column, partial(_opened, column), which)
     for table in (CHECKPOINTS, BLOBS):
         changed += await _sweep(database, table.c.body, partial(_covered, sealer), sa.true())
+    if known is not None:
+        changed += await database.write(partial(_give_up, sealer))
     if changed:
         await database.write(note_removed)
     await scrub_removed(database)  # also where a killed process changed everything and did not come to this
@@ -107,6 +117,29 @@ def _covered(sealer: Sealer, row: Row[Any], _dialect: sa.Dialect) -> Any:
         unpack(row.stored)
         return sealer.cover(bytes(row.stored), of=row.thread_id)
     return _AS_IT_IS
+
+
+def _give_up(sealer: Sealer, connection: Connection) -> int:
+    """Settle what waits for the other services without its text, and remove the answers that cannot be opened.
+
+    Otherwise the one would be tried for ever, and whoever reads the other would only be told of an internal error.
+    """
+    waiting = sa.select(OUTBOX.c.outbox_id, OUTBOX.c.payload).where(OUTBOX.c.state == "waiting")
+    lost = [row.outbox_id for row in connection.execute(waiting) if row.payload == _EMPTIED["payload"]]
+    if lost:
+        refused = sa.update(OUTBOX).where(OUTBOX.c.outbox_id.in_(lost))
+        connection.execute(refused.values(state="refused", refusal="KEY_LOST", settled_us=OUTBOX.c.created_us))
+    done = len(lost)
+    for key, answers in (
+        (FORM_SESSIONS.c.session_id, FORM_SESSIONS.c.state),
+        (FORM_SUBMISSIONS.c.submission_id, FORM_SUBMISSIONS.c.answers),
+    ):
+        for row in connection.execute(sa.select(key.label("id"), answers.label("sealed")).where(answers.is_not(None))):
+            try:
+                sealer.uncover(bytes(row.sealed), of=row.id)
+            except SealError:
+                done += connection.execute(sa.delete(key.table).where(key == row.id)).rowcount
+    return done
 
 
 def _empty_outputs(connection: Connection) -> int:
