@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -231,3 +232,19 @@ def test_every_fault_of_every_policy_is_told_at_once(tmp_path: Path) -> None:
         bundle_of(tmp_path, TOOLS, ALLOW_ALL + "\n" + text)
     assert {one.message.split(":")[0] for one in caught.value.all} == {"p0", "p1", "p2"}
     assert {one.line for one in caught.value.all} == {2, 4, 6}
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        'context.args.a == "cafe\u0301.txt"',
+        'context.args.a like "nin\u0303o/*"',
+        '["a", "cafe\u0301"].contains(context.args.a)',
+        'context.args.n > 1 && (context.args.a == "x" || context.args.a == "\u212b.txt")',
+    ],
+)
+def test_a_name_in_another_normal_form_is_refused_because_no_path_is_ever_bound_so(tmp_path: Path, when: str) -> None:
+    with pytest.raises(BundleError, match=r"all\.cedar:1.*NFC"):
+        load(tmp_path, f'forbid (principal, action == Action::"t", resource) when {{ {when} }};')
+    composed = unicodedata.normalize("NFC", when)
+    assert load(tmp_path, f'forbid (principal, action == Action::"t", resource) when {{ {composed} }};')

@@ -5,6 +5,7 @@ Each rule was found by experiment (design: riskgate.md, "The Cedar model").
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -167,6 +168,7 @@ def _lint_one(policy: Policy, tools: Mapping[str, CatalogTool], elsewhere: Mappi
         yield from _failing_parts(clause.expr)
         yield from _unknown_names(clause.expr, known)
         yield from impossible_literals(clause.expr, contexts)
+        yield from _texts_out_of_nfc(clause.expr)
 
 
 # ---- more approvals can only allow more ------------------------------------------------------------------------------
@@ -209,6 +211,17 @@ def _failing_parts(node: Any) -> Iterator[str]:
 
 def _safe_attribute(node: pst.GetAttr) -> bool:
     return isinstance(node.base, pst.Record) or (isinstance(node.base, pst.Var) and node.attr in _PRINCIPAL)
+
+
+def _texts_out_of_nfc(node: Any) -> Iterator[str]:
+    """Return one sentence for each text in another normal form than paths are bound in: it reads alike and never is."""
+    text = node.value if isinstance(node, pst.StringLit) else ""
+    if isinstance(node, pst.Like):
+        text = "".join(part.value if isinstance(part, pst.Char) else "*" for part in node.pattern)
+    if not unicodedata.is_normalized("NFC", text):
+        yield f"{text!a} is not in Unicode's form NFC, in which paths are bound: no path matches it; write it in NFC"
+    for child in children(node):
+        yield from _texts_out_of_nfc(child)
 
 
 def _contexts(policy: Policy, tools: Mapping[str, CatalogTool]) -> list[RecordOf]:
