@@ -66,7 +66,7 @@ _OF_SOMETHING_ELSE = frozenset(b"a al de del el en for la las los mi my of para 
 """Words of a description that make it another thing: "clave del candado del paquete"."""
 _ABOUT_OTHER = expression(rf"(?i)[_-](?:{OTHER_THINGS})$")
 _SECURED = expression(r"(?i)\b(?:banco|bank|tarjeta|card|cuenta|account|cajero|atm|wi-?fi|certificado|firma|login)\b")
-_CHOSEN = expression(r"[a-z]{5}.*[0-9]|[0-9].*[a-z]{5}|[a-z].*[A-Z]|[!@#$%&*?+=^]")
+_CHOSEN = expression(r"[a-z]{4}.*[0-9]|[0-9].*[a-z]{4}|[a-z].*[A-Z]|[!@$%&*?+=^]")
 """What no key of a thing looks like, but a password: a word with digits, capitals within, signs."""
 
 _NAME_PARTS = re.compile(r"[.:\s]+")
