@@ -34,3 +34,11 @@ def test_what_goes_on_takes_nothing_back(later: str) -> None:
 
 def test_a_text_of_very_many_parts_is_not_read_part_by_part() -> None:
     assert takes_back("a. " * 20_000)
+
+
+@pytest.mark.parametrize("later", ["🤔", "❌❌", "...", "!!", "¿?", "\u200b", "—", "❤️", "()", "***", "🤔\n❌❌", "\u202e", "👍🏽"])
+def test_a_later_part_without_a_word_is_read(later: str) -> None:
+    for stated in (*STATED, "🤔", '"x"'):
+        for between in (". ", "\n", "\n\n"):
+            assert not takes_back(f"{stated}{between}{later}")
+        assert not takes_back(f"{stated} {later}", [len(stated) + 1])

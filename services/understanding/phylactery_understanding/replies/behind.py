@@ -126,7 +126,7 @@ def _laughs_off(later: str) -> bool:
     if read_stop(later) not in (None, "denied"):
         return True
     words, said = lexicon(), [one.text for one in tokenize(later) if one.kind not in STOPS]
-    if len(said) > _LONGEST:
+    if not 0 < len(said) <= _LONGEST:
         return False
     begins = words.match("retraction", said, 0)
     return (begins > 0 and len(said) - begins <= _SHORTER) or any(
