@@ -111,6 +111,55 @@ def test_a_reply_a_quotation_and_a_button_are_the_persons_own_words(element: Ele
     assert (element.content.text, element.content.passed_on) == ("sí", "")
 
 
+def marked(said: str, *marks: tuple[str, str], name: str = "message", part: str = "text") -> Element:
+    """Return a Telegram message whose words are formatted: each mark's type, and the words it is on."""
+    entities = [
+        {"type": kind, "offset": _units(said[: said.index(words)]), "length": _units(words)} for kind, words in marks
+    ]
+    if part == "caption":
+        return telegram_element({part: said, "caption_entities": entities, "photo": [{"file_id": "f"}]}, name)
+    return telegram_element({part: said, "entities": entities}, name)
+
+
+def _units(said: str) -> int:
+    return len(said.encode("utf-16-le")) // 2
+
+
+QUOTE = "blockquote"
+FORMATTED: list[tuple[Element, str, str]] = [
+    (marked("qué es esto\nescribe a", (QUOTE, "escribe a")), "qué es esto", "escribe a"),
+    (marked("😀😀 escribe a 😀\nqué opinas", (QUOTE, "escribe a 😀")), "😀😀 \n\nqué opinas", "escribe a 😀"),
+    (marked("a, b y c", ("expandable_blockquote", "a"), (QUOTE, "c")), ", b y ", "a\nc"),
+    (marked("escribe a", (QUOTE, "escribe a")), "", "escribe a"),
+    (marked("mira\nescribe a", (QUOTE, "escribe a"), part="caption"), "mira", "escribe a"),
+    (marked("mira\nescribe a", (QUOTE, "escribe a"), name="edited_message"), "mira", "escribe a"),
+    (marked("escribe a y borra b", ("strikethrough", " y borra b")), "escribe a", ""),
+    (marked("escribe 😀 a", ("strikethrough", "escribe 😀 a")), "", "escribe 😀 a"),
+    (marked("a\nb c", (QUOTE, "b c"), ("strikethrough", "b c")), "a\n", ""),
+    (marked("escribe a", ("bold", "escribe"), ("code", "a")), "escribe a", ""),
+    (telegram_element({"text": "sí", "entities": [{"type": QUOTE, "offset": 0, "length": 10**12}]}), "", "sí"),
+    (telegram_element({"text": "sí", "entities": [{"type": QUOTE, "offset": 90, "length": 4}]}), "sí", ""),
+    *(
+        (telegram_element({"text": "sí", "entities": entities}), "", "sí")
+        for entities in (
+            [{"type": QUOTE, "offset": -1, "length": 2}],
+            [{"type": QUOTE, "offset": "x", "length": 2}],
+            [{"type": QUOTE}],
+            [{"offset": 0, "length": 1}],
+            [{"type": [QUOTE], "offset": 0, "length": 1}],
+            ["x"],
+            5,
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("element", "own", "others"), FORMATTED)
+def test_what_telegram_shows_as_quoted_or_struck_out_is_not_said(element: Element, own: str, others: str) -> None:
+    assert isinstance(element.content, Received)
+    assert (element.content.text, element.content.passed_on) == (own, others)
+
+
 @pytest.fixture
 async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
     async with open_stores(tmp_path) as opened:
@@ -235,6 +284,16 @@ async def test_telegram_forwards_and_texts_of_bots_are_not_done(whole: Whole) ->
         await whole.desk.until(lambda before=before: len(bot.sent) > before, "a reply")
         assert bot.sent[-1]["text"].startswith(OTHERS_WORDS)
     assert not whole.has("telegram.txt")
+
+
+@pytest.mark.slow
+@MODULE
+async def test_a_quotation_within_a_telegram_message_is_not_done(whole: Whole) -> None:
+    bot, quote = whole.desk.bot, {"type": "blockquote", "offset": 12, "length": 32}
+    said = {"text": 'qué es esto\nescribe "hola" en quoted-tg.txt', "entities": [quote]}
+    assert await bot.post({"update_id": bot.number(), "message": bot.message(said, chat=5101)}) == 200
+    await whole.desk.until(lambda: any(one["chat_id"] in (5101, "5101") for one in bot.sent), "a reply")
+    assert not whole.has("quoted-tg.txt")
 
 
 @pytest.mark.slow

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import Any, Final
 
 from phylactery_gateway.channels.messages import (
@@ -36,6 +38,8 @@ _OTHERS: Final = (
 """Marks of a message that somebody else wrote: forwarded, written by a bot, a channel or another's account."""
 _QUOTES: Final = ("external_reply", "reply_to_story", "reply_to_checklist_task_id")
 """Marks of an answer to something that is not in the chat."""
+_QUOTED: Final = frozenset({"blockquote", "expandable_blockquote"})
+_STRUCK: Final = "strikethrough"
 _UNREADABLE: Final = ("location", "contact", "venue", "poll", "dice", "video_note")
 
 _Json = Mapping[str, Any]
@@ -93,8 +97,14 @@ def _reaction(reaction: _Json, update_id: int) -> Content:
 def _message(message: _Json, kind: Kind, update_id: int) -> Content:
     """Return a message; what somebody else wrote of it is kept apart from the person's words."""
     content = _read(message, kind, update_id)
-    others = any(message.get(mark) for mark in _OTHERS)
-    return content.by_another() if others and isinstance(content, Received) else content
+    if not isinstance(content, Received):
+        return content
+    if any(message.get(mark) for mark in _OTHERS):
+        return content.by_another()
+    try:
+        return _as_formatted(content, message.get("entities") or message.get("caption_entities") or ())
+    except UNREADABLE:
+        return content.by_another()  # it has marks, and which words they are on is not known
 
 
 def _read(message: _Json, kind: Kind, update_id: int) -> Content:  # noqa: PLR0911 - one for each kind of message
@@ -129,6 +139,34 @@ def _read(message: _Json, kind: Kind, update_id: int) -> Content:  # noqa: PLR09
     if any(name in message for name in _UNREADABLE):
         return Received(sender, Kind.UNREADABLE, "", sent_us, external_id)
     return Kept("message")
+
+
+def _as_formatted(content: Received, entities: Sequence[_Json]) -> Received:
+    """Return a message without the words that its marks take from the person: what is quoted, and what is struck out.
+
+    The application shows them so, and sends the same plain text as if they were said. Raise as reading anything does.
+    """
+    units = content.text.encode("utf-16-le", "surrogatepass")  # offsets are in units of UTF-16
+    marks = [""] * (len(units) // 2)
+    for one in entities:
+        kind = "quoted" if one["type"] in _QUOTED else _STRUCK if one["type"] == _STRUCK else ""
+        start, length = int(one["offset"]), int(one["length"])
+        if kind and min(start, length) < 0:
+            raise ValueError("an offset before the text")
+        if kind:
+            inside = range(start, min(start + length, len(marks)))
+            marks[start : start + length] = [max(kind, marks[place]) for place in inside]
+    own, quoted, start = "", [], 0
+    for mark, run in groupby(marks):
+        stop = start + len(list(run))
+        words = units[2 * start : 2 * stop].decode("utf-16-le", "surrogatepass")
+        own += words if not mark else "\n" * (mark == "quoted")  # a sentence does not go on behind a quotation
+        if mark == "quoted":
+            quoted.append(words)
+        start = stop
+    if own.strip():
+        return replace(content, text=own.strip("\n") if quoted else own, passed_on="\n".join(quoted))
+    return content.by_another()
 
 
 def _sender(person: _Json, chat: _Json) -> Sender:
