@@ -7,11 +7,13 @@ import gzip
 import hashlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from typing import cast
 
 import httpx
 import pytest
 from phylactery_gateway.channels.messages import Media
-from phylactery_gateway.channels.port import MediaError
+from phylactery_gateway.channels.port import Channel, MediaError
+from phylactery_gateway.delivery.files import fetch
 from phylactery_gateway.http.server import HttpServer
 from phylactery_gateway.loopback.graph_api import GraphServer
 from phylactery_gateway.whatsapp.graph_api import GraphApi
@@ -80,9 +82,38 @@ async def test_a_file_of_another_host_is_not_asked_for(files: Files) -> None:
         own.replace("127.0.0.1", "localhost") + "/files/1",
         "https://[::1/",
         "file:///etc/passwd",
+        f"{own}/files/1\r\nX: y",
+        f"{own}/files/\x00",
+        f"{own}/" + "a" * 70_000,
     )
     for url in hosts:
         assert await reason(files, files.offer(url=url)) == "HOST_NOT_ALLOWED"
+
+
+@pytest.mark.parametrize(
+    "reference", ["../me", "1?fields=x", "a/b", "%2e%2e", "k\r\nX: y", "", "https://evil.test/x", "é", "1#x", "x\n"]
+)
+async def test_an_id_that_is_no_plain_one_is_asked_for_nowhere(files: Files, reference: str) -> None:
+    assert await reason(files, files.offer()._replace(reference=reference)) == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), RuntimeError("x"), OSError("x"), httpx.InvalidURL("x"), KeyError("x")]
+)
+async def test_a_file_that_cannot_be_read_at_all_is_missing_beside_one_that_can(error: Exception) -> None:
+    good = Media("1", "document", "application/pdf", name="a.pdf")
+
+    class Half:
+        name = "whatsapp"
+
+        async def fetch(self, media: Media, limit: int) -> bytes:
+            if media is good:
+                return PDF[:limit]
+            raise error
+
+    attached, missing = await fetch(cast("Channel", Half()), [good._replace(reference="2"), good], again=True)
+    assert [one.data for one in attached] == [PDF]
+    assert missing == "media_failed"
 
 
 async def test_a_file_that_is_too_large_is_refused_before_and_while_it_is_read(files: Files) -> None:

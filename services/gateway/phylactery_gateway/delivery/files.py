@@ -42,5 +42,9 @@ async def fetch(channel: Channel, media: Sequence[Media], *, again: bool) -> tup
             _log.info("a file was not fetched", channel=channel.name, reason=error.reason)
             missing = missing or _MESSAGES.get(error.reason, _FAILED)
             continue
+        except Exception as error:  # noqa: BLE001 - or this file would hold up all that its person writes after it
+            _log.error("a file was not fetched", channel=channel.name, error=type(error).__name__)
+            missing = missing or _FAILED
+            continue
         found.append(Attachment(one.kind.upper(), one.mime.partition(";")[0].strip(), data, one.name))
     return found, missing

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import re
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx
@@ -16,6 +17,7 @@ from phylactery_gateway.channels.port import Action, MediaError, MediaUnavailabl
 from phylactery_gateway.whatsapp.errors import error_of_response
 
 _OK, _SERVER_FAULTS, _TOO_MANY = 200, 500, 429
+_REFERENCE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class GraphApi:
@@ -67,6 +69,8 @@ class GraphApi:
         """Return a file: of an allowed host, type and size, with the hash that the message named. Raise MediaError."""
         if not any(media.mime.partition(";")[0].strip() == one for one in FETCHED_TYPES.get(media.kind, ())):
             raise MediaError("TYPE_NOT_ALLOWED")
+        if not _REFERENCE.fullmatch(media.reference):
+            raise MediaError("NOT_FOUND")  # an id that is a path or a query would ask something else, with our token
         try:
             response = await self._client.get(
                 f"{self._url}/{media.reference}", headers=self._authorized(), timeout=self._timeout
@@ -79,6 +83,8 @@ class GraphApi:
             return await self._download(media, described, limit)
         except httpx.HTTPError:
             raise MediaUnavailableError("GRAPH_API") from None
+        except httpx.InvalidURL:
+            raise MediaError("HOST_NOT_ALLOWED") from None
 
     async def _download(self, media: Media, described: dict[str, Any], limit: int) -> bytes:
         url, size = described.get("url"), described.get("file_size")
