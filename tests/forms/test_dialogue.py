@@ -573,3 +573,35 @@ def test_at_the_review_anything_beside_such_a_yes_sends_nothing(text: str) -> No
     said.say(text)
     assert said.conversation["status"] != "submitting"
     assert values(said) == before
+
+
+def at_day(language: Language = "es") -> Simulation:
+    """Return an appointment that asks for the day."""
+    said = Simulation(FORMS["appointment"], Context(language, NOW, "ES"))
+    for text in ("Ana García", "ana@ejemplo.com", "612 345 678", "1"):
+        said.say(text)
+    assert said.conversation["asked"] == "day"
+    return said
+
+
+@pytest.mark.parametrize("text", ["a las 6", "las 6", "a la 1", "pues a las 9", "at 6", "at 10"])
+def test_an_hour_is_no_day(text: str) -> None:
+    said = at_day("en" if text.startswith("at") else "es")
+    said.say(text)
+    assert "day" not in values(said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "una cosa",
+        "vale una cosa, ¿cuánto cuesta?",
+        "oye una cosa",
+        "sí, una cosa, ¿puedo llevar a mi perro?",
+        "la cosa",
+    ],
+)
+def test_what_says_no_more_than_a_thing_is_no_option(text: str) -> None:
+    said = booked()
+    said.say(text)
+    assert values(said)["service"] == "first_visit"

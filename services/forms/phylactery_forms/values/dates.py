@@ -517,6 +517,10 @@ def days_of(message: Message, options: Options, context: Context) -> list[_Day]:
     return sorted(found, key=lambda one: one.start)
 
 
+_OF_AN_HOUR: Final = re.compile(r"(?<!\w)(?:las?|at)\s+$")
+"""What a figure follows that is an hour and no day: a las 6, at 6."""
+
+
 def find_date(options: Options, message: Message, context: Context) -> list[Found] | Problem:
     """Return the dates of a message; a Problem where one does not exist or is more than one day."""
     days = days_of(message, options, context)
@@ -528,7 +532,8 @@ def find_date(options: Options, message: Message, context: Context) -> list[Foun
     if found:
         return found
     bare = re.fullmatch(r"\D{0,12}?(\d{1,2})[\s.!]*", message.plain)
-    if not days and bare is not None and message.is_whole(bare.start(1), bare.end(1), filler("date")):
+    hour = bare is not None and _OF_AN_HOUR.search(message.plain[: bare.start(1)]) is not None
+    if not days and bare is not None and not hour and message.is_whole(bare.start(1), bare.end(1), filler("date")):
         now = _Now(
             context.now.date(), past=isinstance(options, DateOptions) and options.when == "past", month_first=False
         )
