@@ -592,6 +592,35 @@ def test_an_hour_is_no_day(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("language", "text", "hour"),
+    [
+        *(("es", text, "19:00") for text in ("a las 6, digo a las 7", "a las 6 no espera a las 7")),
+        *(("es", text, "19:00") for text in ("a las 6 perdón a las 7", "a las 6... no, mejor a las 7 de la tarde")),
+        *(("en", text, "19:00") for text in ("6pm no wait 7pm", "at 6 pm, no wait, 7 pm", "6 pm, sorry, 7 pm")),
+        *(("en", text, "19:00") for text in ("6pm i mean 7pm", "6pm actually no 7pm", "6pm, or rather 7pm")),
+        *(("en", text, "18:00") for text in ("6 pm not 7 pm", "sorry, 6 pm", "actually 6 pm")),
+        ("es", "perdón, a las 6", "18:00"),
+    ],
+)
+def test_of_an_answer_that_takes_itself_back_the_last_value_counts(language: Language, text: str, hour: str) -> None:
+    for said in (at_day(language), booked(language)):
+        if said.conversation["status"] != "review":
+            said.say("30/11/2026")
+        day = values(said)["day"]
+        said.say(text)
+        assert (values(said)["hour"], values(said)["day"]) == (hour, day), said.conversation["status"]
+
+
+@pytest.mark.parametrize("text", ["not at 6", "not 6 pm", "it's not at 6 pm"])
+def test_a_value_that_is_denied_is_not_put_in(text: str) -> None:
+    said = booked("en")
+    said.say(text)
+    assert values(said)["hour"] == "10:00"
+    said.say("at 7 pm")
+    assert values(said)["hour"] == "19:00"
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "una cosa",
@@ -605,3 +634,14 @@ def test_what_says_no_more_than_a_thing_is_no_option(text: str) -> None:
     said = booked()
     said.say(text)
     assert values(said)["service"] == "first_visit"
+
+
+@pytest.mark.parametrize("text", ["a las 7 de la tarde", "la hora, a las 7 de la tarde", "hora 19:00", "19:00", "2"])
+def test_which_answer_is_meant_may_be_told_by_a_value_of_it(text: str) -> None:
+    said = booked()
+    said.conversation = {**said.conversation, "choosing": ["day", "hour"]}
+    said.say(text)
+    if text == "2":
+        said.say("a las 7 de la tarde")
+    assert values(said)["hour"] == "19:00"
+    assert said.conversation["status"] == "review"

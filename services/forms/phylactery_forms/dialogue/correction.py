@@ -19,7 +19,7 @@ from phylactery_understanding.replies.answers import read_answer
 
 from phylactery_forms.definitions.model import FREE, Field, Form
 from phylactery_forms.dialogue.reading import accepted, found_in
-from phylactery_forms.dialogue.signals import About, Evidence, Signals, evidence_of, hinted_at, parts_of
+from phylactery_forms.dialogue.signals import About, Evidence, Part, Signals, evidence_of, hinted_at, parts_of, undenied
 from phylactery_forms.dialogue.state import ConversationState, applies
 from phylactery_forms.dialogue.words import (
     ListName,
@@ -72,7 +72,7 @@ def correction_in(form: Form, conversation: ConversationState, text: str, contex
     if not filled or not said.tokens or read_answer(text) == "yes":
         return None
     if conversation["choosing"]:
-        return _chosen(form, conversation, said)
+        return _chosen(form, conversation, said, context)
     if consists_of("wrong", said.folded, "beside", "denial"):
         return _which([one.id for one in filled])
     if answers_review(conversation, text):
@@ -193,16 +193,23 @@ def _which(names: list[str]) -> Correction:
     return Correction(names[0], "") if len(names) == 1 else Correction(None, "", tuple(names))
 
 
-def _chosen(form: Form, conversation: ConversationState, said: Words) -> Correction | None:
-    """Return the field that answers which one is meant: by its name, or its number in the list."""
+def _chosen(form: Form, conversation: ConversationState, said: Words, context: Context) -> Correction | None:
+    """Return the field that answers which one is meant: by its name, its number in the list, or a value of it alone."""
     fields = [form.by_id[name] for name in conversation["choosing"] if name in form.by_id]
     named = [one for one in fields if named_at(one, said.folded) is not None]
     if len(named) == 1:
-        return Correction(named[0].id, "")
+        after = _after_name(said, named[0], form)
+        return Correction(named[0].id, after if after and _gives_value(named[0], after, context) else "")
     number = said.folded[0] if len(said.folded) == 1 else ""
     if number.isdigit() and 0 < int(number[:3]) <= len(fields):
         return Correction(fields[int(number[:3]) - 1].id, "")
-    return None
+    giving = [one for one in fields if one.type.name not in _SPOKEN and _gives_value(one, said.text, context)]
+    return Correction(giving[0].id, said.text) if len(giving) == 1 else None
+
+
+def _gives_value(one: Field, text: str, context: Context) -> bool:
+    read = undenied(one, text, context)
+    return not isinstance(read, Problem) and len({found.value for found in read}) == 1
 
 
 def _value_text(about: About, form: Form, conversation: ConversationState, said: Words, context: Context) -> str:
@@ -211,11 +218,17 @@ def _value_text(about: About, form: Form, conversation: ConversationState, said:
     if one.type.name in _SPOKEN:
         return _named_text(one, form, now, said, context)
     if about.part is not None:
-        return about.part.text
+        return "" if _surely_denied(about.part, said) else about.part.text
     after = _after_name(said, one, form)
     if after and isinstance(found_in(one, after, context), Problem):
         return after  # somebody tried: it is told what is wrong with it
     return ""
+
+
+def _surely_denied(part: Part, said: Words) -> bool:
+    """Return True if words before a value say that it is not meant: not at six. A bare no is of what was before."""
+    words = said.folded[part.start : part.stop]
+    return part.denied and not (words[0] == "no" and size_at("denies", words, 0) == 1)
 
 
 def _named_text(one: Field, form: Form, now: str, said: Words, context: Context) -> str:

@@ -40,12 +40,16 @@ _CONTENT: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a message, between marks and contrasts; ``denied`` if it says what is not meant."""
+    """A part of a message, between marks and contrasts; ``denied`` if it says what is not meant.
+
+    ``again`` if words before it take back what was said until there: no wait, better.
+    """
 
     start: int
     stop: int
     text: str
     denied: bool
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +89,21 @@ def parts_of(said: Words) -> list[Part]:
         if size >= stop - start and found and not _breaks(said, start):
             found[-1] = Part(found[-1].start, stop, _text(said, found[-1].start, stop), denied=True)
             continue  # the Monday no, the Tuesday
-        found.append(Part(start, stop, _text(said, start, stop), denied=0 < size < stop - start))
+        again = _rethinks(words[start:stop]) or (bool(found) and found[-1].again and _rethinks(_words(found[-1], said)))
+        denied = 0 < size < stop - start and not again
+        found.append(Part(start, stop, _text(said, start, stop), denied=denied, again=again and bool(found)))
     return found
+
+
+def _words(part: Part, said: Words) -> tuple[str, ...]:
+    return said.folded[part.start : part.stop]
+
+
+def _rethinks(words: tuple[str, ...]) -> bool:
+    """Return True if words begin by taking back those before them: no wait, or rather, perdón."""
+    if size_at("denies", words, 0) == 1 and words[0] == "no":  # but: no leg is missing, two are
+        return len(words) > 1 and size_at("rethink", words, 1) > 0
+    return any(size_at(name, words, 0) for name in ("rethink", "regret"))
 
 
 def _inside(words: tuple[str, ...], start: int) -> int:
@@ -103,6 +120,15 @@ def _text(said: Words, start: int, stop: int) -> str:
     return said.text[said.tokens[start].start : said.tokens[stop - 1].stop]
 
 
+def latest(read: list[Found], text: str) -> list[Found]:
+    """Return the values of an answer from the last on before which it takes the others back: at six, no wait, at 7."""
+    for place in range(len(read) - 1, 0, -1):
+        between = words_of(text[read[place - 1].end : read[place].start]).folded
+        if find("rethink", between) is not None or find("regret", between) is not None:
+            return read[place:]
+    return read
+
+
 def undenied(one: Field, text: str, context: Context) -> list[Found] | Problem:
     """Return the values of a field in an answer, but for those that it denies: not at 12:30."""
     read = found_in(one, text, context)
@@ -110,6 +136,8 @@ def undenied(one: Field, text: str, context: Context) -> list[Found] | Problem:
         return read
     said = words_of(text)
     parts = parts_of(said)
+    if not isinstance(read, Problem) and (last := latest(read, text)) != read:
+        return last
     if not any(part.denied for part in parts):
         return read
     denied = [(said.tokens[part.start].start, said.tokens[part.stop - 1].stop) for part in parts if part.denied]
@@ -235,12 +263,15 @@ def _read_typed(one: Field, now: str, answers: _Answers, context: Context) -> _R
         if isinstance(read, Problem):
             tried = tried or (None if part.denied else part)
             continue
+        read = latest(read, part.text)
         if not read and _figures(now) & _figures(part.text) and one.type.name in {"money", "phone"}:
             old, denied = True, denied or part.denied
         for found in read:
             if found.value == now:
                 old, denied = True, denied or part.denied
-            elif not answers.holds(one, place, found) and (best is None or (best[0].denied and not part.denied)):
+            elif not answers.holds(one, place, found) and (
+                best is None or part.again or (best[0].denied and not part.denied)
+            ):
                 best = (part, found)
     if best is not None:
         return _Read(old, denied, best[0], best[1].whole, best[1].value)

@@ -19,7 +19,7 @@ from phylactery_forms.dialogue.escalation import completes_with_person, escalati
 from phylactery_forms.dialogue.filling import beside
 from phylactery_forms.dialogue.off_topic import is_off_topic
 from phylactery_forms.dialogue.reading import found_in, taken_whole, valid_value
-from phylactery_forms.dialogue.signals import undenied
+from phylactery_forms.dialogue.signals import latest, undenied
 from phylactery_forms.dialogue.state import (
     ConversationState,
     FormTurn,
@@ -140,7 +140,8 @@ def extract_field(turn: FormTurn, form: Form, context: Context, *, suggested: st
         if isinstance(read, Problem):
             problem = read
         elif read:
-            value, spans = read[0].value, [(read[0].start, read[0].end)]
+            first = latest(read, text)[0] if corrects else read[0]
+            value, spans = first.value, [(first.start, first.end)]
         if value is None and suggested is not None and suggested.strip().upper() not in _NOT_PROVIDED:
             value, problem = _checked(one, suggested, context)
     more = {} if corrects or "same" in metadata else beside(form, conversation, text, context, target=one, taken=spans)
