@@ -9,6 +9,15 @@ STATED = ("I live in Lima", "recuerda que vivo en Lima", "My name is Rodolfo", "
 TAKEN = (
     *("no, es mentira", "es broma", "era broma", "mejor no", "olvídalo", "borra eso", "no lo guardes", "perdón, no"),
     *("just kidding", "no, forget it", "nvm", "wrong chat, sorry", "oops", "don't remember that", "that was a joke"),
+    *(
+        "me he equivocado",
+        "perdón, me he equivocado",
+        "me confundí",
+        "era para otro chat",
+        "esto era para otra persona",
+    ),
+    *("no era para ti", "perdón, ha sido mi hijo", "no fui yo", "that wasn't me", "meant for someone else, sorry"),
+    *("wrong chat", "wrong person", "ignore my last message", "autocorrect, sorry"),
     *("lol jk", "scratch that", "never mind", "no, espera"),
 )
 KEPT = (
@@ -36,7 +45,9 @@ def test_a_text_of_very_many_parts_is_not_read_part_by_part() -> None:
     assert takes_back("a. " * 20_000)
 
 
-@pytest.mark.parametrize("later", ["🤔", "❌❌", "...", "!!", "¿?", "\u200b", "—", "❤️", "()", "***", "🤔\n❌❌", "\u202e", "👍🏽"])
+@pytest.mark.parametrize(
+    "later", ["🤔", "❌❌", "...", "!!", "¿?", "\u200b", "—", "❤️", "()", "***", "🤔\n❌❌", "\u202e", "👍🏽"]
+)
 def test_a_later_part_without_a_word_is_read(later: str) -> None:
     for stated in (*STATED, "🤔", '"x"'):
         for between in (". ", "\n", "\n\n"):
