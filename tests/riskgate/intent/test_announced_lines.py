@@ -61,6 +61,13 @@ def test_a_line_that_is_marked_as_somebodys_is_no_clear_request(head: str) -> No
             assert (own_statements(words) != words) == (head in SPEAKERS), words
 
 
+@pytest.mark.parametrize("bar", [*"│┃▎▌¦║‖»›↪↩↳└➥💬🗨📩📨🗣", "↪️", "🗨️", "  │", "»\t"])
+def test_a_line_behind_the_bar_or_the_sign_of_a_quotation_is_no_clear_request(bar: str) -> None:
+    for wish in (MAIL, WRITE):
+        for words in (f"{bar} {wish}", f"{bar}{wish}", f"look at this\n{bar} {wish}\n{bar} ok"):
+            assert facts(words).intent < CLEAR, words
+
+
 @pytest.mark.parametrize(
     "head",
     ["1.", "-", "•", "→", "(please)", "(por favor)", "ok,", "Shopping:", "10:15 Dentist:", "Hi!", "ana@x.example\n"],

@@ -72,12 +72,15 @@ _NAMED: Final = re.compile(
     r"^[ \t]{0,8}[\[(<*_]{1,2}([^\W\d_]{1,40}(?:[ \t][^\W\d_]{1,40}){0,2})[\])>*_]{1,2}[ \t](?=\S)", re.MULTILINE
 )
 """A line that begins with a name set apart: (Eve) …, *Eve* …. It may be an aside, too, so it only asks."""
+_BARRED: Final = re.compile(r"^[ \t]{0,8}[│┃▎▌¦║‖»›↪↩↳└➥⤷💬🗨🗯📩📨🗣]\ufe0f?(?=[ \t]{0,8}\S)", re.MULTILINE)
+"""A line that begins with the bar or the arrow by which applications and people show a quotation, or with the sign of a
+message that came."""
 _EXAMPLE: Final = re.compile(r"(?:^|(?<=[.!?:]\s))[ \t]{0,8}(?:e\.g|p\.[ \t]?ej)\.,?(?=\s)", re.MULTILINE)
 
 
 def announced_in(folded: str) -> list[Span]:
     """Return where text begins and ends that may be another person's."""
-    marks = [one.search(folded) for one in (_BEGIN, _CHAT, _HEADER, _SPEAKER, _EXAMPLE)]
+    marks = [one.search(folded) for one in (_BEGIN, _CHAT, _HEADER, _SPEAKER, _BARRED, _EXAMPLE)]
     marks.append(next((one for one in _NAMED.finditer(folded) if POLITE.isdisjoint(one[1].split())), None))
     starts = [found.start() for found in marks if found is not None]
     starts.extend(_announced(folded))
