@@ -109,6 +109,7 @@ WRONG: list[tuple[str, Call]] = [
     ("Joe's requests\n\n" + PAY, _transfer("Clara", 50)),
     ("нет, " + PAY, _transfer("Clara", 50)),
     (PAY + " 👎", _transfer("Clara", 50)),
+    (PAY + " ✋", _transfer("Clara", 50)),
     (PAY + "!?", _transfer("Clara", 50)),
     ("/* " + PAY + " */", _transfer("Clara", 50)),
     ("Tasks for Bob\n" + PAY, _transfer("Clara", 50)),

@@ -26,7 +26,7 @@ _SUFFIX: Final = 5
 """The letters of a file extension."""
 _MARKS: Final = frozenset([*".,;:!?¡¿()|<>[]-–—…\"'’‘«»“”„`/&+*•#@%$€£¥°º=×·", "→", "->", "=>", "\n", "‑"])
 """Punctuation that people write between words."""
-_DENYING: Final = frozenset("👎❌🚫⛔🙅✅☑✔✖❎🛑⚠🚧⏸⏹")
+_DENYING: Final = frozenset("👎❌🚫⛔🙅✅☑✔✖❎🛑✋🤚⚠🚧⏸⏹")
 _ELISION: Final = word_set("elisions")
 # No group is repeated possessively: Python 3.11.0 to 3.11.4 match too little in that case (CPython gh-106052).
 _TOKEN = re.compile(
