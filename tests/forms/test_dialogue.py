@@ -645,3 +645,17 @@ def test_which_answer_is_meant_may_be_told_by_a_value_of_it(text: str) -> None:
         said.say("a las 7 de la tarde")
     assert values(said)["hour"] == "19:00"
     assert said.conversation["status"] == "review"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "told"),
+    [
+        ("es", "¡OFERTA hasta el 5 de diciembre!", "Anotado: fecha: sábado 5 de diciembre de 2026."),
+        ("en", "any time before March 3rd 2027!!", "Noted: date: Wednesday, 3 March 2027."),
+        ("es", "ana@ejemplo.com", "Anotado: correo: ana@ejemplo.com."),
+    ],
+)
+def test_what_is_taken_for_another_answer_than_the_asked_one_is_said(language: Language, text: str, told: str) -> None:
+    said = Simulation(FORMS["appointment"], Context(language, NOW, "ES"))
+    reply = said.say(text).turn["response"]
+    assert reply.startswith(told), reply

@@ -156,7 +156,8 @@ def _refusal(turn: FormTurn, form: Form, asking: str) -> str:
     problem = None if raw is None else Problem(raw["code"], raw["details"])
     one = form.by_id.get(turn["current_field"] or "")
     if one is None or metadata.get("more"):
-        return say("noted", language, ask=asking) if metadata.get("more") else asking
+        given = summary(form, conversation, metadata.get("more", ()))
+        return say("noted", language, given=given, ask=asking) if given else asking
     told = problem_text(one, problem, language)
     if turn["is_correction"]:
         if raw is None and not str(metadata.get("about", "")).strip():
