@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from importlib.resources import as_file, files
@@ -40,3 +41,16 @@ def test_a_start_over_a_database_that_is_up_to_date_does_without_alembic(tmp_pat
         assert "outputs" in sa.inspect(database.engine).get_table_names()
     finally:
         database.close()
+
+
+REVISIONS = sorted(Path(__file__).parents[3].glob("services/*/*/migrations/versions/*.py"))
+
+
+@pytest.mark.parametrize("revision", REVISIONS, ids=[f"{one.parts[-4]}-{one.stem}" for one in REVISIONS])
+def test_a_revision_imports_nothing_that_later_versions_may_change(revision: Path) -> None:
+    imported = [
+        getattr(node, "module", None) or node.names[0].name
+        for node in ast.walk(ast.parse(revision.read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert not [name for name in imported if name.startswith("phylactery")]

@@ -7,11 +7,12 @@ was away for longer may be somebody else: they lose the number, and are kept to 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
+import phonenumbers
 import sqlalchemy as sa
 from alembic import op
-from phylactery_gateway.channels.phones import normal
 
 revision = "0007"
 down_revision = "0006"
@@ -21,6 +22,34 @@ depends_on = None
 _NAME = sa.String(32)
 _EXTERNAL = sa.String(1_024)
 _AWAY_US = 90 * 24 * 3_600 * 1_000_000
+_SPELLED = re.compile(r"\+?[0-9().\-/]+")
+_UNSEEN = re.compile(r"[\s\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+")
+_SAME = (
+    (re.compile(r"521(\d{10})"), r"52\1"),
+    (re.compile(r"549(\d{10})"), r"54\1"),
+    (re.compile(r"55([1-9]\d)([6-9]\d{7})"), r"55\g<1>9\2"),
+)
+
+
+def _normal(text: str) -> str | None:
+    """Return the one form of a number's spellings, as they were read when this revision was written."""
+    spelled = _UNSEEN.sub("", text)
+    if not text.isascii():
+        spelled = spelled.replace("\u2011", "-").replace("\u2013", "-")
+    if not _SPELLED.fullmatch(spelled):
+        return None
+    international = re.sub(r"^\+?(?:00)?", "", spelled)
+    digits = re.sub(r"\D", "", international)
+    if not 7 <= len(digits) <= 20 or digits.startswith("0"):  # noqa: PLR2004 - the digits of a number with its country
+        return None
+    try:
+        read = phonenumbers.parse(f"+{international}", None)
+    except phonenumbers.NumberParseException:
+        return digits
+    digits = f"{read.country_code}{phonenumbers.national_significant_number(read)}"
+    for form, one in _SAME:
+        digits = form.sub(one, digits) if form.fullmatch(digits) else digits
+    return digits
 
 
 def upgrade() -> None:
@@ -74,7 +103,7 @@ def _one_form(connection: sa.Connection) -> None:
     }
     held = defaultdict(list)
     for row in connection.execute(sa.text("SELECT channel, value, user_id FROM identities WHERE kind = 'phone'")):
-        held[row.channel, normal(row.value) or row.value].append((row.user_id, row.value))
+        held[row.channel, _normal(row.value) or row.value].append((row.user_id, row.value))
     for (channel, form), holders in held.items():
         if [value for _, value in holders] == [form]:
             continue
