@@ -449,3 +449,42 @@ def test_nobody_answers_in_the_chat_of_another(element: Element) -> None:
 
 def test_the_person_of_a_chat_presses_its_buttons() -> None:
     assert isinstance(pressed(7).content, Received)
+
+
+@pytest.mark.parametrize("words", ["sí", "no", "/approve", "/reject"])
+async def test_a_card_that_is_shown_again_is_one_card_and_is_answered_by_what_was_shown_last(
+    stores: Stores, words: str
+) -> None:
+    await stores.told(card("ap_1"))
+    await stores.send()
+    stores.seconds = 100
+    await stores.say("¿qué hora es?")
+    await stores.turn()
+    await stores.told(Outgoing("Las 10."))
+    await stores.send()
+    stores.seconds = 200
+    await stores.say("sí")
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.text, turn.approval_id) == ("sí", "")
+    await stores.told(card("ap_1", "No está claro a qué respondes. ¿Puedo?"))
+    await stores.send()
+    stores.seconds = 300
+    await stores.say(words)
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.approval_id, turn.approve) == ("ap_1", words in ("sí", "/approve"))
+
+
+async def test_of_a_card_that_is_shown_again_in_part_no_yes_counts_though_it_was_whole_before(stores: Stores) -> None:
+    await stores.told(card("ap_1"))
+    await stores.send()
+    stores.seconds = 100
+    await stores.told(Outgoing("text: what it writes"), card("ap_1"))
+    await stores.send(SendError(Action.FAIL, "131000"))
+    await stores.send()
+    stores.seconds = 200
+    await stores.say("/approve")
+    turn = await stores.turn()
+    assert turn is not None
+    assert turn.approval_id == ""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from importlib.resources import files
 
 import pytest
 import pytest_asyncio
+from phylactery.agent.v1 import chat_pb2, event_pb2
 from phylactery.riskgate.v1 import approval_pb2
 
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, open_system
@@ -177,3 +178,52 @@ async def test_what_expired_long_ago_is_not_asked_again(system: System, ana: Per
     await expires(system, ana)
     system.clock.advance(3_601)
     assert not (await ana.say("again")).HasField("pending_approval")
+
+
+def shown_in(events: Sequence[event_pb2.Event]) -> list[dict[str, str]]:
+    """Return the approvals of each card among the events, with the hashes that were shown."""
+    cards = [one.approval_required for one in events if one.WhichOneof("kind") == "approval_required"]
+    return [{one.approval_id: one.args_hash for one in (card, *card.also)} for card in cards]
+
+
+def answers(shown: dict[str, str]) -> list[chat_pb2.ShownApproval]:
+    return [chat_pb2.ShownApproval(approval_id=name, args_hash=args_hash) for name, args_hash in shown.items()]
+
+
+@pytest.mark.parametrize("graph", ["secured", "react"])
+@pytest.mark.parametrize(
+    ("asked", "between", "word", "done"),
+    [
+        ('write "hello" to again.txt', "what time is it?", "yes", True),
+        ('write "hello" to again.txt', "thanks", "no", False),
+        ('escribe "hola" en again.txt', "¿qué hora es?", "dale", True),
+        ('escribe "hola" en again.txt', "hola", "mejor no", False),
+        ('append "one" to again.txt', "", "yes", True),
+    ],
+)
+async def test_after_an_answer_that_is_not_clear_the_one_card_is_shown_again_and_then_answered(
+    system: System, ana: Person, graph: str, asked: str, between: str, word: str, done: bool
+) -> None:
+    first = (await ana.say(asked, graph=graph)).pending_approval
+    if between:
+        await ana.say(between)
+    [card] = shown_in(await ana.stream(word))
+    assert card == {first.approval_id: first.args_hash}
+    there = system.sandbox_of(dict(ana.metadata)["x-phylactery-subject"], "local") / "again.txt"
+    assert not there.exists()
+    assert (await ana.say(word, shown_approvals=answers(card))).run.status == DONE
+    assert there.exists() is done
+    assert not (await ana.thread()).pending_approvals
+
+
+async def test_of_a_card_shown_again_only_what_is_not_answered_is_on_it(ana: Person) -> None:
+    card = (await ana.say('append "1" to a.txt and append "2" to b.txt and append "3" to c.txt')).pending_approval
+    await ana.say(f"APPROVE {card.also[0].approval_id} {card.also[0].code}")
+    [again] = shown_in(await ana.stream("yes"))
+    assert list(again) == [card.approval_id, card.also[1].approval_id]
+
+
+async def test_where_several_wait_no_card_is_shown_again_as_if_it_were_the_one_that_is_meant(ana: Person) -> None:
+    await ana.say('write "a" to a.txt')
+    await ana.say('write "b" to b.txt')
+    assert shown_in(await ana.stream("yes")) == []

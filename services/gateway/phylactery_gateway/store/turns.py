@@ -427,7 +427,10 @@ def _typed_option(connection: Connection, conversation_id: str, rows: Sequence[s
 
 
 def _open_card(connection: Connection, conversation_id: str, about: Sequence[cards.Before], *, wanted: bool) -> str:
-    """Return the option of the only card that a person had before them and has not answered, '' if there is not one."""
+    """Return the option of the only card that a person had before them and has not answered, '' if there is not one.
+
+    A card that was shown again is one card, as it was shown last.
+    """
     given = connection.execute(
         sa.select(turns.c.approval_id)
         .where(turns.c.conversation_id == conversation_id)
@@ -435,8 +438,11 @@ def _open_card(connection: Connection, conversation_id: str, about: Sequence[car
         .limit(_LAST_TURNS)
     )
     answered = set(given.scalars())
-    waiting = [one.option(wanted) for one in about if one.approval_id and one.approval_id not in answered]
-    found = list(filter(None, waiting))
+    waiting = dict[str, str]()
+    for one in about:
+        if one.approval_id and one.approval_id not in answered:
+            waiting.setdefault(one.approval_id, one.option(wanted))
+    found = list(filter(None, waiting.values()))
     return found[0] if len(found) == 1 else ""
 
 

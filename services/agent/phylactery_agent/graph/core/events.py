@@ -212,6 +212,21 @@ def approval_fields(
     }
 
 
+def card_told(state: AgentState, context: TurnContext) -> Told:
+    """Return the event of a run's card: the call it waits for and those asked with it that are not answered.
+
+    It has no code and no argument value; the delivery to the requester adds them.
+    """
+    approval, approval_id = state["approval_state"], state["approval_id"]
+    if approval is None or approval_id is None:
+        raise RuntimeError("there is no approval to show a card of")
+    card = [approval_fields(approval_id, approval, state["language"], context.tools)]
+    open_ones = [one for one in state["asked_ahead"] if one["state"] == "PENDING"]
+    card += [approval_fields(one["approval_id"], one, state["language"], context.tools) for one in open_ones]
+    payload = card[0] | ({"also": card[1:]} if card[1:] else {})
+    return Told("approval_required", payload, key=f"approval:{approval_id}")
+
+
 def rfc3339(microseconds: int) -> str:
     """Return a time in protobuf's JSON form."""
     return (_EPOCH + timedelta(microseconds=microseconds)).isoformat().replace("+00:00", "Z")
@@ -286,13 +301,16 @@ async def emit_decision(context: TurnContext, tool: ProposedTool, decision: Gate
     await context.events.emit(Told("risk_decision", payload, key=key))
 
 
-def waiting_notes(state: AgentState, context: TurnContext) -> list[str]:
+async def waiting_notes(state: AgentState, context: TurnContext) -> list[str]:
     """Return the notes for a message that reaches a run waiting for an approval but does not answer it.
 
     Such a message is either a yes or no without a clear subject, or a request that arrives while too many runs wait.
+    After the former the card is shown again if it is the only one: the next yes or no is for what was shown last.
     """
     language = state["language"]
     unclear = is_answer(state["incoming"]["text"])
+    if unclear and state["approval_state"] is not None and not context.also_waiting:
+        await context.events.emit(card_told(state, context))
     return [f"{say('answer_to_nothing' if unclear else 'too_many_wait', language)} {what_waits(state, context)}"]
 
 

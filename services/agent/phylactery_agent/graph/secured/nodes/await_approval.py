@@ -8,27 +8,23 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery_chassis.util.crashpoints import reach
 
-from phylactery_agent.graph.core.events import AWAITING_APPROVAL, SELF_CLASS, approval_fields
+from phylactery_agent.graph.core.events import AWAITING_APPROVAL, SELF_CLASS, card_told
 from phylactery_agent.graph.core.state import AgentState
 from phylactery_agent.i18n.texts import named, say
-from phylactery_agent.ports import Told, TurnContext
+from phylactery_agent.ports import TurnContext
 
 
 async def await_approval(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Finalizer"]]:
-    """Emit approval_required without code and argument values; the delivery to the requester adds them.
-
-    Approvals requested ahead appear on the same card.
-    """
+    """Emit the run's card. Approvals requested ahead appear on the same card."""
     approval = state["approval_state"]
     if approval is None or state["approval_id"] is None:
         raise RuntimeError("AwaitApproval was reached without an approval")
-    language, tools = state["language"], runtime.context.tools
-    card = [approval_fields(state["approval_id"], approval, language, tools)]
-    card += [approval_fields(ahead["approval_id"], ahead, language, tools) for ahead in state["asked_ahead"]]
-    payload = card[0] | ({"also": card[1:]} if card[1:] else {})
-    await runtime.context.events.emit(Told("approval_required", payload, key=f"approval:{state['approval_id']}"))
+    told = card_told(state, runtime.context)
+    await runtime.context.events.emit(told)
     reach("agent.3b")
-    own, titles = approval["approval_class"] == SELF_CLASS, named([fields["tool"] for fields in card], language, tools)
+    card, language = [told.payload, *told.payload.get("also", ())], state["language"]
+    own = approval["approval_class"] == SELF_CLASS
+    titles = named([fields["tool"] for fields in card], language, runtime.context.tools)
     key = "approvals_required" if len(card) > 1 else "approval_required" if own else "approval_required_other"
     note = say(key, language, count=len(card), tools=titles)
     return Command(

@@ -206,7 +206,7 @@ def _answers_no_rule(text: str, context: TurnContext) -> bool:
 
 
 async def _waiting(state: AgentState, context: TurnContext) -> Outcome:
-    return _end(state, "suspended", AWAITING_APPROVAL, waiting_notes(state, context))
+    return _end(state, "suspended", AWAITING_APPROVAL, await waiting_notes(state, context))
 
 
 async def _explain_reply(state: AgentState, context: TurnContext) -> Outcome:
