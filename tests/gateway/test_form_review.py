@@ -84,3 +84,16 @@ async def test_after_the_button_no_the_form_is_changed_and_sent(whole: Whole) ->
     for text in ("a las 11:30", "sí"):
         await whole.told(phone, text)
     await whole.desk.until(lambda: any("Listo" in one.text for one in phone.inbox), "the thanks")
+
+
+@pytest.mark.parametrize("words", ["cancelar", "cancel", "cancélalo", "quiero cancelar", "no, cancela", "olvídalo"])
+async def test_a_word_that_cancels_cancels_the_form_at_its_review(whole: Whole, words: str) -> None:
+    phone = await whole.at_review()
+    card = next(one for one in reversed(phone.inbox) if one.choices)
+    told = await whole.told(phone, words)
+    assert "cambio" not in told.text
+    assert not told.choices
+    await whole.told(phone, "Sí", press="Sí")
+    assert card is next(one for one in reversed(phone.inbox) if one.choices)
+    assert not any("Listo" in one.text for one in phone.inbox)
+    assert "¿Cómo te llamas?" in (await whole.told(phone, "quiero una cita")).text  # nothing of it is open

@@ -595,3 +595,16 @@ async def test_sessions_nobody_goes_on_with_are_removed_with_old_events(own: Sys
     assert await own.agent.retention.forget_forms() == 0
     own.clock.advance(31 * 86_400)
     assert await own.agent.retention.forget_forms() == 1
+
+
+@pytest.mark.parametrize(
+    "words", ["cancelar", "cancel", "cancélalo", "quiero cancelar", "cancela todo", "stop", "olvídalo", "never mind"]
+)
+async def test_words_that_cancel_said_to_the_review_that_was_shown_cancel_the_form(own: System, words: str) -> None:
+    ana = own.person(f"ana-{words.replace(' ', '-').replace('é', 'e').replace('í', 'i')}")
+    review = await said(ana, "quiero un puesto", "ana@example.org", "4")
+    cancelled = await yes(ana, words, review)
+    assert "cambio" not in cancelled.reply.text
+    assert (await state_of(own, ana)).status == form_pb2.FORM_STATUS_CANCELLED, cancelled.reply.text
+    assert not (await ana.thread()).pending_approvals
+    assert await ana.submitted() == []

@@ -451,17 +451,20 @@ class ChatEdge:
 
         A clear yes or no to exactly what the caller was shown becomes the strict reply that the graph's router
         recognises. Any other text is returned unchanged, without codes. In a form words that stop are a no to what was
-        shown last, and do not cancel the form beneath it; words that send are a yes to its submission, and to no other
-        call.
+        shown last, and do not cancel the form beneath it, unless that is its submission: then they cancel the form.
+        Words that send are a yes to its submission, and to no other call.
         """
         answer = answer_in(request.text) if request.shown_approvals and request.thread_id else "unclear"
-        if request.shown_approvals and request.thread_id and read_stop(request.text) == "stop":
+        stops = bool(request.shown_approvals and request.thread_id) and read_stop(request.text) == "stop"
+        if stops:
             answer = "no" if await self.forms.asks(owner.thread_key(request.thread_id)) else answer
         sends = answer == "unclear" and answer_to_review(request.text) == "yes"
         if not (request.shown_approvals and request.thread_id) or (answer == "unclear" and not sends):
             return request.text, {}
         waiting = await self._waiting(owner, request)
-        if not waiting or (sends and not await self.forms.submits(owner.thread_key(request.thread_id), waiting)):
+        if not waiting:
+            return request.text, {}
+        if (sends or stops) and stops == await self.forms.submits(owner.thread_key(request.thread_id), waiting):
             return request.text, {}
         first, *others = waiting
         text = f"APPROVE {first.id} {first.code}" if sends or answer == "yes" else f"REJECT {first.id}"

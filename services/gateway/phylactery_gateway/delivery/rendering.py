@@ -134,6 +134,7 @@ class Renderer:
         if not one.args_hash:
             return [*before, Outgoing("\n".join(lines))]
         bound = {"approval": one.approval_id, "args_hash": one.args_hash, "high_risk": one.risk in _HIGH}
+        bound |= {"form": True} if one.tool == _SUBMIT_FORM else {}
         if one.approval_class != "self":  # whoever asked for it can only withdraw it
             withdraws = Option(say("withdraw", self._language), {**bound, "approve": False})
             in_words = say("withdraw_in_words", self._language, no=say("no", self._language))

@@ -57,6 +57,11 @@ class Before(NamedTuple):
         """The approval that one of its buttons answers, '' if none does."""
         return next((str(one.does["approval"]) for one in self.message.options if "approval" in one.does), "")
 
+    @property
+    def submits_form(self) -> bool:
+        """True if it is the review of a form: words that cancel are for the form, and no answer to the question."""
+        return any(one.does.get("form") for one in self.message.options)
+
     def option(self, wanted: bool) -> str:
         """Return the id of the option that says yes, or no, to an approval; '' if it has none."""
         found = (at for at, one in enumerate(self.message.options) if one.does.get("approve") is wanted)

@@ -15,6 +15,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
 from phylactery_understanding.replies.answers import read_answer
+from phylactery_understanding.replies.stops import read_stop
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
@@ -420,7 +421,8 @@ def _typed_option(connection: Connection, conversation_id: str, rows: Sequence[s
     if row.kind == Kind.TEXT and not others:
         if (command := text.lower()) in _COMMANDS:
             return _open_card(connection, conversation_id, about, wanted=_COMMANDS[command])
-        if len(text) <= _LONGEST_ANSWER and (answer := read_answer(text)) != "unclear":
+        cancels = bool(about) and about[0].submits_form and read_stop(text) == "stop"
+        if len(text) <= _LONGEST_ANSWER and not cancels and (answer := read_answer(text)) != "unclear":
             return _meant_card(connection, conversation_id, about, row, wanted=answer == "yes")
     is_number = text.isascii() and text.isdigit() and len(text) <= 2  # noqa: PLR2004 - no list is longer
     return cards.typed_number(about, int(text)) if is_number else ""
