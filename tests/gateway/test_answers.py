@@ -488,3 +488,43 @@ async def test_of_a_card_that_is_shown_again_in_part_no_yes_counts_though_it_was
     turn = await stores.turn()
     assert turn is not None
     assert turn.approval_id == ""
+
+
+@pytest.mark.parametrize(
+    ("signs", "answer"),
+    [
+        (("👍", ""), None),
+        (("👎", ""), None),
+        (("👍", "👎"), False),
+        (("👎", "👍"), True),
+        (("👍", "❤️"), None),
+        (("👍", "", "👍🏽"), True),
+        (("👍", "👎", ""), None),
+    ],
+)
+async def test_of_the_signs_put_on_a_card_the_last_one_counts_as_long_as_none_was_read(
+    stores: Stores, signs: tuple[str, ...], answer: bool | None
+) -> None:
+    await stores.told(card("ap_1"))
+    asked = await stores.send()
+    for sign in signs:
+        stores.seconds += 100
+        await stores.say(sign, kind=Kind.REACTION, refers_to=asked)
+    turn = await stores.turn()
+    assert (None if turn is None else (turn.approval_id, turn.approve)) == (
+        None if answer is None else ("ap_1", answer)
+    )
+
+
+async def test_a_sign_that_is_taken_away_takes_back_no_button_and_no_sign_on_another_card(stores: Stores) -> None:
+    sent = []
+    for name in ("ap_1", "ap_2"):
+        await stores.told(card(name))
+        sent.append(await stores.send())
+    [(first,)] = await stores.rows("SELECT outbox_id FROM outbox WHERE position = (SELECT min(position) FROM outbox)")
+    stores.seconds = 100
+    await stores.say("Sí", kind=Kind.CHOICE, option=f"{first}.0", refers_to=sent[0])
+    await stores.say("👎", kind=Kind.REACTION, refers_to=sent[1])
+    await stores.say("", kind=Kind.REACTION, refers_to=sent[0])
+    found = [await stores.turn_of_several() for _ in range(2)]
+    assert {(one.approval_id, one.approve) for one in found} == {("ap_1", True), ("ap_2", False)}

@@ -124,8 +124,9 @@ class Inbox:
                 pass
 
     def _received(
-        self, connection: Connection, channel: Channel, account: str, received: Received, now_us: int
+        self, connection: Connection, channel: Channel, account: str, received: Received, now_us: int, on: str = ""
     ) -> None:
+        """Take a message; ``on`` is the one that an emoji which chose something was put on."""
         user_id = people.user_of(connection, channel.name, received.sender, now_us)
         people.note_seen(connection, user_id, now_us)
         language = received.sender.language or self._rules.language
@@ -167,7 +168,7 @@ class Inbox:
                 text=b"",
                 passed_on=b"",
                 option=received.option,
-                quotes=received.refers_to if received.kind in _QUOTING else "",
+                quotes=received.refers_to if received.kind in _QUOTING else on,
                 sent_us=received.sent_us,
                 receive_us=now_us,
                 state=state,
@@ -195,14 +196,23 @@ class Inbox:
     def _reacted(self, connection: Connection, channel: Channel, account: str, received: Received, now_us: int) -> None:
         """Take an emoji for the button that it stands for, or tell how the card it is on is answered, once a card.
 
-        It makes nobody known: who was sent a card is.
+        It makes nobody known: who was sent a card is. An emoji that is changed or taken away before it was read is
+        withdrawn, as a message is that is deleted.
         """
         user_id = people.find(connection, channel.name, received.sender.identities, now_us)
         for row in people.conversations_of(connection, user_id, account) if user_id else ():
+            before = (
+                messages.c.conversation_id == row.conversation_id,
+                messages.c.kind == Kind.CHOICE,
+                messages.c.quotes == received.refers_to,
+                messages.c.state == MessageState.WAITING,
+            )
+            if received.refers_to:
+                texts.settle_messages(connection, before, state=MessageState.WITHDRAWN)
             chosen = answered_by_sign(connection, row.conversation_id, received.refers_to, received.text)
             if chosen:
                 pressed = replace(received, kind=Kind.CHOICE, option=chosen)
-                self._received(connection, channel, account, pressed, now_us)
+                self._received(connection, channel, account, pressed, now_us, on=received.refers_to)
             elif chosen is not None and row.human_until_us <= now_us:
                 outbox.open_window(connection, row.conversation_id, now_us)
                 told = Outgoing(say("how_to_react", row.language))
