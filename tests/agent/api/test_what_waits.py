@@ -227,3 +227,31 @@ async def test_where_several_wait_no_card_is_shown_again_as_if_it_were_the_one_t
     await ana.say('write "a" to a.txt')
     await ana.say('write "b" to b.txt')
     assert shown_in(await ana.stream("yes")) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "stop", "again"),
+    [
+        ('write "hello" to stopped.txt', "cancel", "again"),
+        ('write "hello" to stopped.txt', "STOP!!!", "do it again please"),
+        ('write "hello" to stopped.txt', "never mind", "again"),
+        ('escribe "hola" en stopped.txt', "para", "otra vez"),
+        ('escribe "hola" en stopped.txt', "cancela todo", "hazlo de nuevo"),
+    ],
+)
+async def test_what_was_stopped_is_asked_again_as_a_new_question(
+    system: System, ana: Person, asked: str, stop: str, again: str
+) -> None:
+    first = (await ana.say(asked)).pending_approval
+    assert "stopped.txt" in (await ana.say(stop)).reply.text
+    second = await ana.say(again)
+    assert second.pending_approval.approval_id not in {"", first.approval_id}, second.reply.text
+    subject = dict(ana.metadata)["x-phylactery-subject"]
+    assert not (system.sandbox_of(subject, "local") / "stopped.txt").exists()
+
+
+async def test_after_a_stop_only_words_that_ask_again_bring_back_what_was_stopped(ana: Person) -> None:
+    await ana.say('write "hello" to stopped.txt')
+    await ana.say("cancel")
+    for words in ("to other.txt", "in other.txt instead", "the other one", "cancel", "yes"):
+        assert not (await ana.say(words)).HasField("pending_approval"), words

@@ -19,6 +19,7 @@ from phylactery_chassis.db.statements import Query
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from phylactery_understanding.replies.amendment import amended, may_amend, repeats
 from phylactery_understanding.replies.retraction import read_retraction
+from phylactery_understanding.replies.stops import read_stop
 from phylactery_understanding.requests.model import Request
 from phylactery_understanding.requests.parser import parse
 
@@ -128,7 +129,7 @@ class ThreadChanges:
         takes_back = read_retraction(turn.text) is not None
         if not takes_back and not may_amend(later) and not may_refer(turn.text, later):
             return NO_CHANGE
-        earlier = await self._earlier(claim)
+        earlier = await self._earlier(claim, past_stops=repeats(later))
         if not earlier:
             return NO_CHANGE
         if asks_last_request(turn.text):
@@ -203,8 +204,11 @@ class ThreadChanges:
         done = await self._database.read(lambda connection: connection.scalars(query).all())
         return call if done.count(wanted) == 1 else None
 
-    async def _earlier(self, claim: Claim) -> Sequence[_Said]:
-        """Return the user's earlier requests, oldest first: a bounded number, back to the first that does not count."""
+    async def _earlier(self, claim: Claim, *, past_stops: bool = False) -> Sequence[_Said]:
+        """Return the user's earlier requests, oldest first: a bounded number, back to the first that does not count.
+
+        Words that stopped one are none that is asked for again, but nothing else goes back behind them.
+        """
         values = {"of_thread": claim.lease.thread_key, "before": claim.turn.position}
         rows = await self._database.read_quickly(lambda connection: _BEFORE.all(connection, values), one=True)
         now_us, found, closed_us = self._clock.now_us(), list[_Said](), dict[str, int]()
@@ -216,6 +220,8 @@ class ThreadChanges:
             if abs(now_us - answered_us) > self._window_us or row.do_not_store or row.lead_turn:
                 break  # too old, not stored, or only a part of a request
             if row.kind != "message" or talk_kind(text) is not None or parse_reply(text) is not None:
+                continue
+            if past_stops and read_stop(text) is not None:
                 continue
             if len(text) > _LONGEST_EARLIER or len(found) == _MOST:
                 break
