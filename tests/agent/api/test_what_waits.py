@@ -255,3 +255,26 @@ async def test_after_a_stop_only_words_that_ask_again_bring_back_what_was_stoppe
     await ana.say("cancel")
     for words in ("to other.txt", "in other.txt instead", "the other one", "cancel", "yes"):
         assert not (await ana.say(words)).HasField("pending_approval"), words
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ('write "hello" to back.txt', "yes and no"),
+        ('write "hello" to back.txt', "no, yes"),
+        ('write "hello" to back.txt', "yes, don't"),
+        ('escribe "hola" en back.txt', "ni de coña"),
+        ('escribe "hola" en back.txt', "sí no sé"),
+    ],
+)
+async def test_what_was_taken_back_is_not_said_to_wait_beside_it(
+    system: System, ana: Person, asked: str, words: str
+) -> None:
+    await ana.say(asked)
+    assert not waits((await ana.say(words)).reply.text)
+    await system.agent.watcher.poll_once()
+    await system.agent.runner.idle()
+    said = (await ana.transcript())[-1][1]
+    assert "back.txt" in said
+    assert not waits(said)
+    assert not (await ana.thread()).pending_approvals

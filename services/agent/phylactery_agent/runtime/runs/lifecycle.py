@@ -233,7 +233,8 @@ def _pass_by(
     reply = _stopped(stopped, language, tools) if ending.stops or (ending.cuts and stopped) else ending.reply_text
     form = ending.form
     in_form, replaced = form is not None and not form.ended, "" if form is None else form.supersedes
-    left = [one for one in beside if one not in over and one.run_id != replaced and (one.card or not in_form)]
+    gone = {replaced, ending.takes_back}
+    left = [one for one in beside if one not in over and one.run_id not in gone and (one.card or not in_form)]
     asked = any(reply.startswith(say(key, language)) for key in ("pending_some", "answer_to_nothing"))
     told = [one for one in left if asked or not one.card or not (one.reminded or ending.reason in CLOSING)]
     waits = _still_waits(told, language, tools) if reply else ""

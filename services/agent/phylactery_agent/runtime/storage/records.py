@@ -296,6 +296,8 @@ class Ending:
     """Append to the reply what other runs of the thread wait for, if any still do."""
     stops: bool = False
     """End every other run of the thread that waits, and reply with what is not done now."""
+    takes_back: str = ""
+    """The run whose request the message takes back, which the reply does not say to wait: RiskGate withdraws it."""
     cuts: bool = False
     """Reply with what the run came to that this message cut short."""
     steps: tuple[Mapping[str, Any], ...] | None = None

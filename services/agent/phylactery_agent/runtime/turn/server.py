@@ -311,14 +311,15 @@ class TurnServer:
         served = await self._form_of(claim, heard)
         if served is not None and served.opens and command_of(claim.turn) == "person":
             return self._calls_person(claim, heard)  # a form that is not open yet has no question for it to answer
-        state = await self._invoke(claim, heard, writes, times, active, served=served)
-        ending = _ending(claim, state)
+        change = await self._change(claim, served=served)
+        state = await self._invoke(claim, heard, writes, times, active, change, served=served)
+        ending = replace(_ending(claim, state), takes_back=change.run_id if change.takes_back else "")
         if served is None or self.forms is None:
             return ending
         told = cast("Mapping[str, Any]", state)
-        change = self.forms.left(served, claim, told)
+        left = self.forms.left(served, claim, told)
         hides = served.form.definition.is_sensitive  # replies quote: answers, what is not understood, steps beside it
-        return replace(ending, form=change, worth_remembering=False, hides_reply=hides)
+        return replace(ending, form=left, worth_remembering=False, hides_reply=hides)
 
     async def _without_graph(self, claim: Claim, heard: Classification) -> Ending | None:
         """Return the ending of a message that no graph is run for, None for any other.
@@ -414,6 +415,11 @@ class TurnServer:
             return None
         return await self.forms.find(claim, heard.language)
 
+    async def _change(self, claim: Claim, *, served: ServedForm | None) -> ThreadChange:
+        """Return what a message changes of an earlier one; a form knows its own corrections."""
+        own = self.changes is None or bool(claim.turn.attachments) or served is not None
+        return NO_CHANGE if own or self.changes is None else await self.changes.of(claim)
+
     async def _invoke(
         self,
         claim: Claim,
@@ -421,6 +427,7 @@ class TurnServer:
         writes: TurnWrites,
         times: TurnTimes,
         active: ActiveTime,
+        change: ThreadChange,
         *,
         served: ServedForm | None,
     ) -> TurnState:
@@ -440,7 +447,6 @@ class TurnServer:
         if served is not None:
             claim, heard = self._spoken(claim, heard)
         own = self.changes is None or bool(claim.turn.attachments) or served is not None  # a form knows its corrections
-        change = await self.changes.of(claim) if self.changes is not None and not own else NO_CHANGE
         likely: LikelyMeaning | None = None
         if self.meanings is not None and not own and change == NO_CHANGE:
             change = await self.meanings.accepted(claim, heard.language)
