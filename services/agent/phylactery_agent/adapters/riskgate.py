@@ -233,7 +233,7 @@ class RiskGateAdapter:
             risk=_risk(answer.risk),
             bound=_bound(answer.bound_call) if answer.HasField("bound_call") else None,
             permit=answer.permit,
-            approval=_approval(answer.approval) if answer.HasField("approval") else None,
+            approval=approval_info(answer.approval) if answer.HasField("approval") else None,
         )
 
     async def redeem(self, permit: str, call: ProposedCall, where: CallContext, *, execution_id: str) -> Redeemed:
@@ -262,24 +262,24 @@ class RiskGateAdapter:
     async def get_approval(self, approval_id: str) -> ApprovalInfo:
         """Return the approval. Raise GateRefusedError with APPROVAL_NOT_FOUND."""
         request = approval_pb2.GetApprovalRequest(approval_id=approval_id)
-        return _approval((await self._answer(self._connection.approvals.GetApproval, request)).approval)
+        return approval_info((await self._answer(self._connection.approvals.GetApproval, request)).approval)
 
     async def approve(self, approval_id: str, *, args_hash: str, code: str, thread_id: str) -> ApprovalInfo:
         """Forward a person's yes. Raise GateRefusedError."""
         request = approval_pb2.ApproveRequest(
             approval_id=approval_id, args_hash=args_hash, code=code, thread_id=thread_id
         )
-        return _approval((await self._answer(self._connection.approvals.Approve, request)).approval)
+        return approval_info((await self._answer(self._connection.approvals.Approve, request)).approval)
 
     async def reject(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
         """Forward a person's no. Raise GateRefusedError."""
         request = approval_pb2.RejectRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
-        return _approval((await self._answer(self._connection.approvals.Reject, request)).approval)
+        return approval_info((await self._answer(self._connection.approvals.Reject, request)).approval)
 
     async def cancel(self, approval_id: str, *, reason: str, thread_id: str) -> ApprovalInfo:
         """Withdraw a question of the user's own. Raise GateRefusedError."""
         request = approval_pb2.CancelRequest(approval_id=approval_id, reason=reason, thread_id=thread_id)
-        return _approval((await self._answer(self._connection.approvals.Cancel, request)).approval)
+        return approval_info((await self._answer(self._connection.approvals.Cancel, request)).approval)
 
     async def withdraw(self, run_ids: Collection[str], *, reason: str) -> None:
         """Withdraw every open approval requested by these runs; one that closes meanwhile is not an error."""
@@ -361,7 +361,11 @@ def _risk(risk: types_pb2.RiskLevel.ValueType) -> str:
     return types_pb2.RiskLevel.Name(risk).removeprefix("RISK_LEVEL_").lower()
 
 
-def _approval(approval: types_pb2.Approval) -> ApprovalInfo:
+def approval_info(approval: types_pb2.Approval) -> ApprovalInfo:
+    """Return an approval as RiskGate shows it; where it shows a part of the arguments, the last one says so."""
+    arguments = [GateArgument(view.path, view.display, view.control) for view in approval.arguments]
+    if approval.arguments_left_out:
+        arguments.append(GateArgument("/…", f"…«{approval.arguments_left_out:,} arguments left out»…", control=True))
     return ApprovalInfo(
         id=approval.id,
         state=types_pb2.ApprovalState.Name(approval.state).removeprefix("APPROVAL_STATE_"),
@@ -376,7 +380,7 @@ def _approval(approval: types_pb2.Approval) -> ApprovalInfo:
         closed_reason=approval.closed_reason,
         attempts_left=approval.attempts_left,
         code=approval.code,
-        arguments=tuple(GateArgument(view.path, view.display, view.control) for view in approval.arguments),
+        arguments=tuple(arguments),
     )
 
 
