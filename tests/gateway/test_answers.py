@@ -528,3 +528,32 @@ async def test_a_sign_that_is_taken_away_takes_back_no_button_and_no_sign_on_ano
     await stores.say("", kind=Kind.REACTION, refers_to=sent[0])
     found = [await stores.turn_of_several() for _ in range(2)]
     assert {(one.approval_id, one.approve) for one in found} == {("ap_1", True), ("ap_2", False)}
+
+
+async def answered_by(stores: Stores, option: str, *seconds: float) -> list[tuple[str, bool]]:
+    """Press a button at these seconds; return the approvals that were answered, each with its answer."""
+    for at in seconds:
+        stores.seconds = at
+        await stores.say("Sí", kind=Kind.CHOICE, option=option)
+    found = []
+    while (turn := await stores.turn()) is not None:
+        found.append((turn.approval_id, turn.approve))
+    return found
+
+
+@pytest.mark.parametrize("taps", [2, 3, 15])
+async def test_a_button_tapped_several_times_is_one_answer(stores: Stores, taps: int) -> None:
+    await stores.told(card("ap_1"))
+    await stores.send()
+    [(asked,)] = await stores.rows("SELECT outbox_id FROM outbox")
+    found = await answered_by(stores, f"{asked}.0", *(100 + tap for tap in range(taps)))
+    assert found == [("ap_1", True)]
+
+
+async def test_a_tap_on_a_button_that_was_pressed_a_while_ago_is_answered(stores: Stores) -> None:
+    await stores.told(card("ap_1"))
+    await stores.send()
+    [(asked,)] = await stores.rows("SELECT outbox_id FROM outbox")
+    assert await answered_by(stores, f"{asked}.0", 100) == [("ap_1", True)]
+    assert await answered_by(stores, f"{asked}.0", 200) == [("ap_1", True)]
+    assert await answered_by(stores, f"{asked}.1", 201) == [("ap_1", False)], "the other button is no second tap"

@@ -153,6 +153,8 @@ class Inbox:
             file = None
         if notice and not (received.kind is Kind.MEDIA and (text or received.passed_on)):
             state = MessageState.NOTED
+        if received.kind is Kind.CHOICE and _tapped(connection, row.conversation_id, received):
+            state = MessageState.NOTED
         silent = human_until_us > now_us
         if silent and state is MessageState.WAITING:
             state = MessageState.HUMAN
@@ -244,6 +246,8 @@ class Inbox:
             outbox.silence(connection, row.conversation_id)
 
 
+_TAPS_US: Final = 10 * SECOND_US
+"""Within this a button that is pressed again is the same press."""
 _QUOTING: Final = (Kind.TEXT, Kind.MEDIA)
 _NOTICES: Final = {
     Kind.STICKER: "sticker",
@@ -276,6 +280,18 @@ def _add(connection: Connection, channel: str, element: Element, now_us: int) ->
     # an INSERT has no reliable rowcount on PostgreSQL
     added = connection.execute(made.on_conflict_do_nothing().returning(inbox.c.element_id))
     return added.first() is not None
+
+
+def _tapped(connection: Connection, conversation_id: str, received: Received) -> bool:
+    """Return True if a button was pressed a moment ago already: a finger that taps twice answers once."""
+    before = sa.select(messages.c.message_id).where(
+        messages.c.conversation_id == conversation_id,
+        messages.c.kind == Kind.CHOICE,
+        messages.c.option == received.option,
+        messages.c.state != MessageState.WITHDRAWN,
+        messages.c.sent_us.between(received.sent_us - _TAPS_US, received.sent_us + _TAPS_US),
+    )
+    return connection.execute(before.limit(1)).first() is not None
 
 
 def _amend(connection: Connection, conversation_id: str, received: Received) -> bool:
