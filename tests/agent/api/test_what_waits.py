@@ -192,18 +192,19 @@ def answers(shown: dict[str, str]) -> list[chat_pb2.ShownApproval]:
 
 @pytest.mark.parametrize("graph", ["secured", "react"])
 @pytest.mark.parametrize(
-    ("asked", "between", "word", "done"),
+    ("said", "done"),
     [
-        ('write "hello" to again.txt', "what time is it?", "yes", True),
-        ('write "hello" to again.txt', "thanks", "no", False),
-        ('escribe "hola" en again.txt', "¿qué hora es?", "dale", True),
-        ('escribe "hola" en again.txt', "hola", "mejor no", False),
-        ('append "one" to again.txt', "", "yes", True),
+        (('write "hello" to again.txt', "what time is it?", "yes"), True),
+        (('write "hello" to again.txt', "thanks", "no"), False),
+        (('escribe "hola" en again.txt', "¿qué hora es?", "dale"), True),
+        (('escribe "hola" en again.txt', "hola", "mejor no"), False),
+        (('append "one" to again.txt', "", "yes"), True),
     ],
 )
 async def test_after_an_answer_that_is_not_clear_the_one_card_is_shown_again_and_then_answered(
-    system: System, ana: Person, graph: str, asked: str, between: str, word: str, done: bool
+    system: System, ana: Person, graph: str, said: tuple[str, str, str], done: bool
 ) -> None:
+    asked, between, word = said
     first = (await ana.say(asked, graph=graph)).pending_approval
     if between:
         await ana.say(between)

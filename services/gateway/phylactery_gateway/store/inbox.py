@@ -124,7 +124,7 @@ class Inbox:
                 pass
 
     def _received(
-        self, connection: Connection, channel: Channel, account: str, received: Received, now_us: int, on: str = ""
+        self, connection: Connection, channel: Channel, account: str, received: Received, now_us: int, *, on: str = ""
     ) -> None:
         """Take a message; ``on`` is the one that an emoji which chose something was put on."""
         user_id = people.user_of(connection, channel.name, received.sender, now_us)
@@ -151,9 +151,8 @@ class Inbox:
         if (notice or file is not None) and row.claimed:  # the agent keeps it for the person who has the conversation
             notice, text = None, f"{say(_named(received), row.language)} {text}".strip()
             file = None
-        if notice and not (received.kind is Kind.MEDIA and (text or received.passed_on)):
-            state = MessageState.NOTED
-        if received.kind is Kind.CHOICE and _tapped(connection, row.conversation_id, received):
+        unread = notice and not (received.kind is Kind.MEDIA and (text or received.passed_on))
+        if unread or _tapped(connection, row.conversation_id, received):
             state = MessageState.NOTED
         silent = human_until_us > now_us
         if silent and state is MessageState.WAITING:
@@ -283,7 +282,9 @@ def _add(connection: Connection, channel: str, element: Element, now_us: int) ->
 
 
 def _tapped(connection: Connection, conversation_id: str, received: Received) -> bool:
-    """Return True if a button was pressed a moment ago already: a finger that taps twice answers once."""
+    """Return True for a button that was pressed a moment ago already: a finger that taps twice answers once."""
+    if received.kind is not Kind.CHOICE:
+        return False
     before = sa.select(messages.c.message_id).where(
         messages.c.conversation_id == conversation_id,
         messages.c.kind == Kind.CHOICE,

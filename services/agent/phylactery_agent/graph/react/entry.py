@@ -56,7 +56,8 @@ async def router(
         "budgets": {**state["budgets"], "supersteps": 0},
     }
     if reason == "APPROVAL_WAITING":
-        update.update(run_status="suspended", finish_reason=AWAITING_APPROVAL, notes=await waiting_notes(state, context))
+        notes = await waiting_notes(state, context)
+        update.update(run_status="suspended", finish_reason=AWAITING_APPROVAL, notes=notes)
     elif reason == "STICKER":
         update.update(run_status="done", finish_reason="ANSWERED", notes=[say("sticker", state["language"])])
     elif reason == "NOTHING_WAITS":

@@ -312,7 +312,7 @@ class TurnServer:
         if served is not None and served.opens and command_of(claim.turn) == "person":
             return self._calls_person(claim, heard)  # a form that is not open yet has no question for it to answer
         change = await self._change(claim, served=served)
-        state = await self._invoke(claim, heard, writes, times, active, change, served=served)
+        state = await self._invoke(claim, heard, writes, times, active, change=change, served=served)
         ending = replace(_ending(claim, state), takes_back=change.run_id if change.takes_back else "")
         if served is None or self.forms is None:
             return ending
@@ -427,8 +427,8 @@ class TurnServer:
         writes: TurnWrites,
         times: TurnTimes,
         active: ActiveTime,
-        change: ThreadChange,
         *,
+        change: ThreadChange,
         served: ServedForm | None,
     ) -> TurnState:
         """Return the state after the turn.
