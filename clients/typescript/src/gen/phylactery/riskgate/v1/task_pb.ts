@@ -418,8 +418,8 @@ export type ObserveRequest = Message<"phylactery.riskgate.v1.ObserveRequest"> & 
   runId: string;
 
   /**
-   * partial is true if the model was shown only a part of the result: it was shortened, or a pointer stands in its
-   * place. A call that replaces what was read so is asked about.
+   * partial is true if the model was shown only a part of the result: it was shortened, a secret in it was masked, or a
+   * pointer stands in its place. A call that replaces what was read so is asked about.
    *
    * @generated from field: bool partial = 9;
    */
