@@ -96,6 +96,10 @@ def _task(explanation: Explanation) -> explain_pb2.TaskExplanation:
         understood_by=facts.understood_by,
         missing=explain_pb2.Missing(kind=facts.missing[0], words=_safe(facts.missing[1])) if facts.missing[0] else None,
         refused=facts.refused,
+        authorship=[
+            explain_pb2.MessageAuthorship(own_characters=own, others_characters=others)
+            for own, others in facts.authorship
+        ],
     )
 
 

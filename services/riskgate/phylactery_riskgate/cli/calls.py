@@ -262,6 +262,11 @@ def _task_facts(task: explain_pb2.TaskExplanation) -> dict[str, Any]:
         "understood_by": task.understood_by,
         "missing": {"kind": task.missing.kind, "words": task.missing.words} if task.HasField("missing") else None,
         "refused": task.refused,
+        "authorship": [
+            {"own_characters": one.own_characters, "others_characters": one.others_characters}
+            for one in task.authorship
+        ]
+        or None,
         "changes": [
             {"fact": one.fact, "from": getattr(one, "from"), "to": one.to, "decision": _decision(one.decision)}
             for one in task.changes
@@ -281,6 +286,7 @@ def _task_lines(task: explain_pb2.TaskExplanation) -> list[str]:
         )
     if task.refused:
         lines.append("  refused, retracted or excluded")
+    lines += _authorship_lines(task.authorship)
     lines += [f"  {one.path}  {_origin(one).lower()}: {one.place or 'found nowhere'}" for one in task.arguments]
     lines.append(f"  signals {task.signals}{seen}")
     lines += [
@@ -288,6 +294,16 @@ def _task_lines(task: explain_pb2.TaskExplanation) -> list[str]:
         for one in task.changes
     ] or ["  no single fact would have changed the decision"]
     return lines
+
+
+def _authorship_lines(messages: Iterable[explain_pb2.MessageAuthorship]) -> list[str]:
+    lines: list[str] = []
+    for back, one in enumerate(messages):
+        name = f"own words, {back} before" if back else "own words"
+        total = one.own_characters + one.others_characters
+        why = "" if one.own_characters else " (others' words, or a delegate that sent no own_spans)"
+        lines.append(f"  {name}: {one.own_characters:,} of {total:,} characters{why}")
+    return lines or ["  own words: unknown"]
 
 
 def _lines(answer: explain_pb2.ExplainResponse) -> list[str]:

@@ -304,6 +304,7 @@ class TaskExplanation(_message.Message):
     UNDERSTOOD_BY_FIELD_NUMBER: _builtins.int
     MISSING_FIELD_NUMBER: _builtins.int
     REFUSED_FIELD_NUMBER: _builtins.int
+    AUTHORSHIP_FIELD_NUMBER: _builtins.int
     shown: _builtins.bool
     """shown is true if the call named a task. Without a task, every effect counts as not requested and every argument as
     of unknown origin.
@@ -339,6 +340,14 @@ class TaskExplanation(_message.Message):
     def missing(self) -> Global___Missing:
         """missing is the part of the request that was not understood, if any."""
 
+    @_builtins.property
+    def authorship(self) -> _containers.RepeatedCompositeFieldContainer[Global___MessageAuthorship]:
+        """authorship is how much of each message counted as the user's own words, newest first: the words of the task, then
+        those of the tasks it continues, at most 10. It ends before the first message of which this is not known: one
+        begun, or a decision recorded, by a version of RiskGate without this field. Empty therefore means unknown, not that
+        all words were the user's own. It is no input of policies.
+        """
+
     def __init__(
         self,
         *,
@@ -352,14 +361,46 @@ class TaskExplanation(_message.Message):
         understood_by: _builtins.str = ...,
         missing: Global___Missing | None = ...,
         refused: _builtins.bool = ...,
+        authorship: _abc.Iterable[Global___MessageAuthorship] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["missing", b"missing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "changes", b"changes", "intent", b"intent", "intent_words", b"intent_words", "missing", b"missing", "refused", b"refused", "shown", b"shown", "signal_reasons", b"signal_reasons", "signals", b"signals", "understood_by", b"understood_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "authorship", b"authorship", "changes", b"changes", "intent", b"intent", "intent_words", b"intent_words", "missing", b"missing", "refused", b"refused", "shown", b"shown", "signal_reasons", b"signal_reasons", "signals", b"signals", "understood_by", b"understood_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TaskExplanation: _TypeAlias = TaskExplanation  # noqa: Y015
+
+@_typing.final
+class MessageAuthorship(_message.Message):
+    """MessageAuthorship is how much of one message counted as the user's own words, as told by BeginTaskRequest.own_spans."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OWN_CHARACTERS_FIELD_NUMBER: _builtins.int
+    OTHERS_CHARACTERS_FIELD_NUMBER: _builtins.int
+    own_characters: _builtins.int
+    """own_characters is the number of Unicode code points that counted as the user's own: those in own_spans. Without
+    own_spans it is all of them if the caller was the user, and 0 if it was a delegate with a token. Text in these parts
+    that RiskGate itself recognizes as pasted is included.
+    """
+    others_characters: _builtins.int
+    """others_characters is the number of the remaining code points, such as a forwarded or quoted text: they request,
+    confirm and retract nothing.
+    """
+    def __init__(
+        self,
+        *,
+        own_characters: _builtins.int = ...,
+        others_characters: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["others_characters", b"others_characters", "own_characters", b"own_characters"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MessageAuthorship: _TypeAlias = MessageAuthorship  # noqa: Y015
 
 @_typing.final
 class Missing(_message.Message):

@@ -151,6 +151,7 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
         ask=known.ask,
         quota=known.quota,
         used=uses.counts.get(known.ask, 0),
+        authorship=index.authorship,
     )
 
 

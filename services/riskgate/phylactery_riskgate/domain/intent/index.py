@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from itertools import chain, starmap
+from itertools import chain, starmap, takewhile
 from typing import Final
 
 from phylactery_chassis.inspection import FindingKind
@@ -283,6 +283,12 @@ def _interpretation(piece: Piece) -> Interpretation | None:
     return Interpretation.from_json(piece["i"]) if "i" in piece else None
 
 
+def _authorship(said: Sequence[Piece]) -> tuple[tuple[int, int], ...]:
+    """Return the sizes of what the user and what others wrote, newest first, up to a piece of an earlier version."""
+    known = takewhile(lambda piece: "a" in piece, reversed(said))
+    return tuple((own, others) for own, others in (piece["a"] for piece in known))
+
+
 class TaskIndex:
     """Everything shown of one task; immutable."""
 
@@ -298,6 +304,7 @@ class TaskIndex:
         self.messages = tuple(piece.get("w", "") for piece in said)
         self.interpretations = tuple(map(_interpretation, said))
         self.starts = tuple(tuple(piece.get("n", ())) for piece in said)
+        self.authorship = _authorship(said)
         self.pasting = tuple(bool(piece.get("p")) or "d" in piece for piece in said)
         self.tasks = (*tasks, *[""] * (len(said) - len(tasks)))
         self.day = next((date.fromisoformat(piece["y"]) for piece in reversed(said) if piece.get("y")), None)
@@ -314,6 +321,7 @@ class TaskIndex:
             "messages": self.messages,
             "interpretations": self.interpretations,
             "starts": self.starts,
+            "authorship": self.authorship,
             "pasting": self.pasting,
             "tasks": self.tasks,
             "day": self.day,

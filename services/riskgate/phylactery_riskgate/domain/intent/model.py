@@ -81,6 +81,9 @@ class TaskFacts:
     quota: int = 1
     used: int = 0
     retracted: str = ""
+    authorship: tuple[tuple[int, int], ...] = ()
+    """For explanations only, no policy input: how many code points of each message counted as the user's own, and how
+    many as others', newest first, up to the first message of which it is not known."""
     form_run: FormRun | None = None
     """The form that submits the call, whether or not the call has a task; None for any other call."""
 
@@ -122,6 +125,7 @@ class TaskFacts:
             "quota": self.quota,
             "used": self.used,
             "retracted": self.retracted,
+            **({"authorship": [list(one) for one in self.authorship]} if self.authorship else {}),
             **({} if self.form_run is None else {"form_run": asdict(self.form_run)}),
         }
 
@@ -144,6 +148,7 @@ class TaskFacts:
             quota=value.get("quota", 0),
             used=value.get("used", 0),
             retracted=value.get("retracted", ""),
+            authorship=tuple((own, others) for own, others in value.get("authorship", ())),
             form_run=FormRun(**value["form_run"]) if "form_run" in value else None,
         )
 

@@ -73,9 +73,12 @@ def read_words(
     whenever it is used. "s" holds what is between the tokens and "x" their accents (see gaps_of, accents_of).
 
     ``own`` are the parts that the user wrote, None for all. The rest is pasted text ("p"), of which the message ("w")
-    has nothing. ``starts`` ("n") are the offsets at which further messages begin.
+    has nothing. ``starts`` ("n") are the offsets at which further messages begin. "a" is how many code points are the
+    user's own, and how many others wrote; pieces of earlier versions do not have it.
     """
     others = () if own is None else tuple(others_in(words, own))
+    theirs = sum(stop - start for start, stop in others)
+    authorship = [len(words) - theirs, theirs]
     passed_on = [one for start, stop in others for one in folding.tokens(folding.fold(words[start:stop]))]
     words = words if own is None else without_others(words, own)
     if asides := small_talk_in(words, starts):  # "thanks" as a message of its own is no content of the one before
@@ -87,6 +90,7 @@ def read_words(
         "k": "words",
         "w": words,
         "y": day,
+        "a": authorship,
         "p": [*(folded[start:stop] for at, (start, stop) in enumerate(spans) if at in pasted), *passed_on][:MAX_WORDS],
         **_read(words, folded, spans, [at for at in range(len(spans)) if at not in pasted and at not in doubted]),
     }

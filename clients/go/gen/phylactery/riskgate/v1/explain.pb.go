@@ -588,7 +588,12 @@ type TaskExplanation struct {
 	// missing is the part of the request that was not understood, if any.
 	Missing *Missing `protobuf:"bytes,10,opt,name=missing,proto3" json:"missing,omitempty"`
 	// refused is true if the user refused, retracted or excluded the call.
-	Refused       bool `protobuf:"varint,11,opt,name=refused,proto3" json:"refused,omitempty"`
+	Refused bool `protobuf:"varint,11,opt,name=refused,proto3" json:"refused,omitempty"`
+	// authorship is how much of each message counted as the user's own words, newest first: the words of the task, then
+	// those of the tasks it continues, at most 10. It ends before the first message of which this is not known: one
+	// begun, or a decision recorded, by a version of RiskGate without this field. Empty therefore means unknown, not that
+	// all words were the user's own. It is no input of policies.
+	Authorship    []*MessageAuthorship `protobuf:"bytes,12,rep,name=authorship,proto3" json:"authorship,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -693,6 +698,71 @@ func (x *TaskExplanation) GetRefused() bool {
 	return false
 }
 
+func (x *TaskExplanation) GetAuthorship() []*MessageAuthorship {
+	if x != nil {
+		return x.Authorship
+	}
+	return nil
+}
+
+// MessageAuthorship is how much of one message counted as the user's own words, as told by BeginTaskRequest.own_spans.
+type MessageAuthorship struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// own_characters is the number of Unicode code points that counted as the user's own: those in own_spans. Without
+	// own_spans it is all of them if the caller was the user, and 0 if it was a delegate with a token. Text in these parts
+	// that RiskGate itself recognizes as pasted is included.
+	OwnCharacters int32 `protobuf:"varint,1,opt,name=own_characters,json=ownCharacters,proto3" json:"own_characters,omitempty"`
+	// others_characters is the number of the remaining code points, such as a forwarded or quoted text: they request,
+	// confirm and retract nothing.
+	OthersCharacters int32 `protobuf:"varint,2,opt,name=others_characters,json=othersCharacters,proto3" json:"others_characters,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *MessageAuthorship) Reset() {
+	*x = MessageAuthorship{}
+	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MessageAuthorship) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MessageAuthorship) ProtoMessage() {}
+
+func (x *MessageAuthorship) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MessageAuthorship.ProtoReflect.Descriptor instead.
+func (*MessageAuthorship) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_explain_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *MessageAuthorship) GetOwnCharacters() int32 {
+	if x != nil {
+		return x.OwnCharacters
+	}
+	return 0
+}
+
+func (x *MessageAuthorship) GetOthersCharacters() int32 {
+	if x != nil {
+		return x.OthersCharacters
+	}
+	return 0
+}
+
 // Missing is what prevents a request from being understood.
 type Missing struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -706,7 +776,7 @@ type Missing struct {
 
 func (x *Missing) Reset() {
 	*x = Missing{}
-	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[6]
+	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -718,7 +788,7 @@ func (x *Missing) String() string {
 func (*Missing) ProtoMessage() {}
 
 func (x *Missing) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[6]
+	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -731,7 +801,7 @@ func (x *Missing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Missing.ProtoReflect.Descriptor instead.
 func (*Missing) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_explain_proto_rawDescGZIP(), []int{6}
+	return file_phylactery_riskgate_v1_explain_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Missing) GetKind() string {
@@ -764,7 +834,7 @@ type ArgumentEvidence struct {
 
 func (x *ArgumentEvidence) Reset() {
 	*x = ArgumentEvidence{}
-	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[7]
+	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -776,7 +846,7 @@ func (x *ArgumentEvidence) String() string {
 func (*ArgumentEvidence) ProtoMessage() {}
 
 func (x *ArgumentEvidence) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[7]
+	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -789,7 +859,7 @@ func (x *ArgumentEvidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArgumentEvidence.ProtoReflect.Descriptor instead.
 func (*ArgumentEvidence) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_explain_proto_rawDescGZIP(), []int{7}
+	return file_phylactery_riskgate_v1_explain_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ArgumentEvidence) GetPath() string {
@@ -830,7 +900,7 @@ type FactChange struct {
 
 func (x *FactChange) Reset() {
 	*x = FactChange{}
-	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[8]
+	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +912,7 @@ func (x *FactChange) String() string {
 func (*FactChange) ProtoMessage() {}
 
 func (x *FactChange) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[8]
+	mi := &file_phylactery_riskgate_v1_explain_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +925,7 @@ func (x *FactChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FactChange.ProtoReflect.Descriptor instead.
 func (*FactChange) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_explain_proto_rawDescGZIP(), []int{8}
+	return file_phylactery_riskgate_v1_explain_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FactChange) GetFact() string {
@@ -938,7 +1008,7 @@ const file_phylactery_riskgate_v1_explain_proto_rawDesc = "" +
 	"decisionId\x12;\n" +
 	"\x04task\x18\f \x01(\v2'.phylactery.riskgate.v1.TaskExplanationR\x04task\x12;\n" +
 	"\vrevoke_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"revokeTime\"\xb4\x03\n" +
+	"revokeTime\"\xff\x03\n" +
 	"\x0fTaskExplanation\x12\x14\n" +
 	"\x05shown\x18\x01 \x01(\bR\x05shown\x12\x16\n" +
 	"\x06intent\x18\x02 \x01(\x05R\x06intent\x12!\n" +
@@ -950,7 +1020,13 @@ const file_phylactery_riskgate_v1_explain_proto_rawDesc = "" +
 	"\runderstood_by\x18\t \x01(\tR\funderstoodBy\x129\n" +
 	"\amissing\x18\n" +
 	" \x01(\v2\x1f.phylactery.riskgate.v1.MissingR\amissing\x12\x18\n" +
-	"\arefused\x18\v \x01(\bR\arefusedJ\x04\b\x04\x10\x05R\tdelegated\"3\n" +
+	"\arefused\x18\v \x01(\bR\arefused\x12I\n" +
+	"\n" +
+	"authorship\x18\f \x03(\v2).phylactery.riskgate.v1.MessageAuthorshipR\n" +
+	"authorshipJ\x04\b\x04\x10\x05R\tdelegated\"g\n" +
+	"\x11MessageAuthorship\x12%\n" +
+	"\x0eown_characters\x18\x01 \x01(\x05R\rownCharacters\x12+\n" +
+	"\x11others_characters\x18\x02 \x01(\x05R\x10othersCharacters\"3\n" +
 	"\aMissing\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05words\x18\x02 \x01(\tR\x05words\"|\n" +
@@ -978,7 +1054,7 @@ func file_phylactery_riskgate_v1_explain_proto_rawDescGZIP() []byte {
 	return file_phylactery_riskgate_v1_explain_proto_rawDescData
 }
 
-var file_phylactery_riskgate_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_phylactery_riskgate_v1_explain_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_phylactery_riskgate_v1_explain_proto_goTypes = []any{
 	(*ExplainRequest)(nil),        // 0: phylactery.riskgate.v1.ExplainRequest
 	(*ExplainStep)(nil),           // 1: phylactery.riskgate.v1.ExplainStep
@@ -986,40 +1062,42 @@ var file_phylactery_riskgate_v1_explain_proto_goTypes = []any{
 	(*ExplainFact)(nil),           // 3: phylactery.riskgate.v1.ExplainFact
 	(*ExplainResponse)(nil),       // 4: phylactery.riskgate.v1.ExplainResponse
 	(*TaskExplanation)(nil),       // 5: phylactery.riskgate.v1.TaskExplanation
-	(*Missing)(nil),               // 6: phylactery.riskgate.v1.Missing
-	(*ArgumentEvidence)(nil),      // 7: phylactery.riskgate.v1.ArgumentEvidence
-	(*FactChange)(nil),            // 8: phylactery.riskgate.v1.FactChange
-	(*ToolCall)(nil),              // 9: phylactery.riskgate.v1.ToolCall
-	(Pathway)(0),                  // 10: phylactery.riskgate.v1.Pathway
-	(Decision)(0),                 // 11: phylactery.riskgate.v1.Decision
-	(*Reason)(nil),                // 12: phylactery.riskgate.v1.Reason
-	(RiskLevel)(0),                // 13: phylactery.riskgate.v1.RiskLevel
-	(*ArgumentView)(nil),          // 14: phylactery.riskgate.v1.ArgumentView
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(ArgumentOrigin)(0),           // 16: phylactery.riskgate.v1.ArgumentOrigin
+	(*MessageAuthorship)(nil),     // 6: phylactery.riskgate.v1.MessageAuthorship
+	(*Missing)(nil),               // 7: phylactery.riskgate.v1.Missing
+	(*ArgumentEvidence)(nil),      // 8: phylactery.riskgate.v1.ArgumentEvidence
+	(*FactChange)(nil),            // 9: phylactery.riskgate.v1.FactChange
+	(*ToolCall)(nil),              // 10: phylactery.riskgate.v1.ToolCall
+	(Pathway)(0),                  // 11: phylactery.riskgate.v1.Pathway
+	(Decision)(0),                 // 12: phylactery.riskgate.v1.Decision
+	(*Reason)(nil),                // 13: phylactery.riskgate.v1.Reason
+	(RiskLevel)(0),                // 14: phylactery.riskgate.v1.RiskLevel
+	(*ArgumentView)(nil),          // 15: phylactery.riskgate.v1.ArgumentView
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(ArgumentOrigin)(0),           // 17: phylactery.riskgate.v1.ArgumentOrigin
 }
 var file_phylactery_riskgate_v1_explain_proto_depIdxs = []int32{
-	9,  // 0: phylactery.riskgate.v1.ExplainRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
-	10, // 1: phylactery.riskgate.v1.ExplainRequest.pathway:type_name -> phylactery.riskgate.v1.Pathway
+	10, // 0: phylactery.riskgate.v1.ExplainRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
+	11, // 1: phylactery.riskgate.v1.ExplainRequest.pathway:type_name -> phylactery.riskgate.v1.Pathway
 	2,  // 2: phylactery.riskgate.v1.ExplainStep.policies:type_name -> phylactery.riskgate.v1.ExplainPolicy
-	11, // 3: phylactery.riskgate.v1.ExplainResponse.decision:type_name -> phylactery.riskgate.v1.Decision
-	12, // 4: phylactery.riskgate.v1.ExplainResponse.reasons:type_name -> phylactery.riskgate.v1.Reason
-	13, // 5: phylactery.riskgate.v1.ExplainResponse.risk:type_name -> phylactery.riskgate.v1.RiskLevel
-	14, // 6: phylactery.riskgate.v1.ExplainResponse.arguments:type_name -> phylactery.riskgate.v1.ArgumentView
+	12, // 3: phylactery.riskgate.v1.ExplainResponse.decision:type_name -> phylactery.riskgate.v1.Decision
+	13, // 4: phylactery.riskgate.v1.ExplainResponse.reasons:type_name -> phylactery.riskgate.v1.Reason
+	14, // 5: phylactery.riskgate.v1.ExplainResponse.risk:type_name -> phylactery.riskgate.v1.RiskLevel
+	15, // 6: phylactery.riskgate.v1.ExplainResponse.arguments:type_name -> phylactery.riskgate.v1.ArgumentView
 	3,  // 7: phylactery.riskgate.v1.ExplainResponse.facts:type_name -> phylactery.riskgate.v1.ExplainFact
 	1,  // 8: phylactery.riskgate.v1.ExplainResponse.steps:type_name -> phylactery.riskgate.v1.ExplainStep
 	5,  // 9: phylactery.riskgate.v1.ExplainResponse.task:type_name -> phylactery.riskgate.v1.TaskExplanation
-	15, // 10: phylactery.riskgate.v1.ExplainResponse.revoke_time:type_name -> google.protobuf.Timestamp
-	7,  // 11: phylactery.riskgate.v1.TaskExplanation.arguments:type_name -> phylactery.riskgate.v1.ArgumentEvidence
-	8,  // 12: phylactery.riskgate.v1.TaskExplanation.changes:type_name -> phylactery.riskgate.v1.FactChange
-	6,  // 13: phylactery.riskgate.v1.TaskExplanation.missing:type_name -> phylactery.riskgate.v1.Missing
-	16, // 14: phylactery.riskgate.v1.ArgumentEvidence.origin:type_name -> phylactery.riskgate.v1.ArgumentOrigin
-	11, // 15: phylactery.riskgate.v1.FactChange.decision:type_name -> phylactery.riskgate.v1.Decision
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	16, // 10: phylactery.riskgate.v1.ExplainResponse.revoke_time:type_name -> google.protobuf.Timestamp
+	8,  // 11: phylactery.riskgate.v1.TaskExplanation.arguments:type_name -> phylactery.riskgate.v1.ArgumentEvidence
+	9,  // 12: phylactery.riskgate.v1.TaskExplanation.changes:type_name -> phylactery.riskgate.v1.FactChange
+	7,  // 13: phylactery.riskgate.v1.TaskExplanation.missing:type_name -> phylactery.riskgate.v1.Missing
+	6,  // 14: phylactery.riskgate.v1.TaskExplanation.authorship:type_name -> phylactery.riskgate.v1.MessageAuthorship
+	17, // 15: phylactery.riskgate.v1.ArgumentEvidence.origin:type_name -> phylactery.riskgate.v1.ArgumentOrigin
+	12, // 16: phylactery.riskgate.v1.FactChange.decision:type_name -> phylactery.riskgate.v1.Decision
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_riskgate_v1_explain_proto_init() }
@@ -1038,7 +1116,7 @@ func file_phylactery_riskgate_v1_explain_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_phylactery_riskgate_v1_explain_proto_rawDesc), len(file_phylactery_riskgate_v1_explain_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file phylactery/riskgate/v1/explain.proto.
  */
 export const file_phylactery_riskgate_v1_explain: GenFile = /*@__PURE__*/
-  fileDesc("CiRwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL2V4cGxhaW4ucHJvdG8SFnBoeWxhY3Rlcnkucmlza2dhdGUudjEi8QEKDkV4cGxhaW5SZXF1ZXN0EjAKBGNhbGwYASABKAsyIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlRvb2xDYWxsSAASFQoLZGVjaXNpb25faWQYAiABKAlIABIRCgl0aHJlYWRfaWQYAyABKAkSEQoJcGxhbl9zdGVwGAQgASgJEhAKCGFwcHJvdmVkGAUgAygJEg8KB3N1YmplY3QYBiABKAkSMAoHcGF0aHdheRgHIAEoDjIfLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUGF0aHdheRIPCgd0YXNrX2lkGAggASgJQgoKCHF1ZXN0aW9uIosBCgtFeHBsYWluU3RlcBIQCghhcHByb3ZlZBgBIAMoCRIQCghpbWFnaW5lZBgCIAEoCBIPCgdhbGxvd2VkGAMgASgIEg4KBmZhaWxlZBgEIAEoCBI3Cghwb2xpY2llcxgFIAMoCzIlLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXhwbGFpblBvbGljeSJpCg1FeHBsYWluUG9saWN5EgoKAmlkGAEgASgJEg0KBXRpdGxlGAIgASgJEhAKCHRpdGxlX2VzGAMgASgJEg8KB2ZvcmJpZHMYBCABKAgSDAoEZmlsZRgFIAEoCRIMCgRsaW5lGAYgASgFIjoKC0V4cGxhaW5GYWN0EgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkSDgoGc291cmNlGAMgASgJIp8ECg9FeHBsYWluUmVzcG9uc2USMgoIZGVjaXNpb24YASABKA4yIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkRlY2lzaW9uEhYKDmFwcHJvdmFsX2NsYXNzGAIgASgJEi8KB3JlYXNvbnMYAyADKAsyHi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlYXNvbhISCgpwb2xpY3lfaWRzGAQgAygJEi8KBHJpc2sYBSABKA4yIS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJpc2tMZXZlbBIXCg9idW5kbGVfcmV2aXNpb24YBiABKAMSEwoLYnVuZGxlX2hhc2gYByABKAkSNwoJYXJndW1lbnRzGAggAygLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Bcmd1bWVudFZpZXcSMgoFZmFjdHMYCSADKAsyIy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV4cGxhaW5GYWN0EjIKBXN0ZXBzGAogAygLMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FeHBsYWluU3RlcBITCgtkZWNpc2lvbl9pZBgLIAEoCRI1CgR0YXNrGAwgASgLMicucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5UYXNrRXhwbGFuYXRpb24SLwoLcmV2b2tlX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIswCCg9UYXNrRXhwbGFuYXRpb24SDQoFc2hvd24YASABKAgSDgoGaW50ZW50GAIgASgFEhQKDGludGVudF93b3JkcxgDIAMoCRI7Cglhcmd1bWVudHMYBSADKAsyKC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkFyZ3VtZW50RXZpZGVuY2USDwoHc2lnbmFscxgGIAEoBRIWCg5zaWduYWxfcmVhc29ucxgHIAMoCRIzCgdjaGFuZ2VzGAggAygLMiIucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GYWN0Q2hhbmdlEhUKDXVuZGVyc3Rvb2RfYnkYCSABKAkSMAoHbWlzc2luZxgKIAEoCzIfLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTWlzc2luZxIPCgdyZWZ1c2VkGAsgASgISgQIBBAFUglkZWxlZ2F0ZWQiJgoHTWlzc2luZxIMCgRraW5kGAEgASgJEg0KBXdvcmRzGAIgASgJImcKEEFyZ3VtZW50RXZpZGVuY2USDAoEcGF0aBgBIAEoCRI2CgZvcmlnaW4YAiABKA4yJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkFyZ3VtZW50T3JpZ2luEg0KBXBsYWNlGAMgASgJImgKCkZhY3RDaGFuZ2USDAoEZmFjdBgBIAEoCRIMCgRmcm9tGAIgASgFEgoKAnRvGAMgASgFEjIKCGRlY2lzaW9uGAQgASgOMiAucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5EZWNpc2lvbmIGcHJvdG8z", [file_google_protobuf_timestamp, file_phylactery_riskgate_v1_types]);
+  fileDesc("CiRwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL2V4cGxhaW4ucHJvdG8SFnBoeWxhY3Rlcnkucmlza2dhdGUudjEi8QEKDkV4cGxhaW5SZXF1ZXN0EjAKBGNhbGwYASABKAsyIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlRvb2xDYWxsSAASFQoLZGVjaXNpb25faWQYAiABKAlIABIRCgl0aHJlYWRfaWQYAyABKAkSEQoJcGxhbl9zdGVwGAQgASgJEhAKCGFwcHJvdmVkGAUgAygJEg8KB3N1YmplY3QYBiABKAkSMAoHcGF0aHdheRgHIAEoDjIfLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUGF0aHdheRIPCgd0YXNrX2lkGAggASgJQgoKCHF1ZXN0aW9uIosBCgtFeHBsYWluU3RlcBIQCghhcHByb3ZlZBgBIAMoCRIQCghpbWFnaW5lZBgCIAEoCBIPCgdhbGxvd2VkGAMgASgIEg4KBmZhaWxlZBgEIAEoCBI3Cghwb2xpY2llcxgFIAMoCzIlLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXhwbGFpblBvbGljeSJpCg1FeHBsYWluUG9saWN5EgoKAmlkGAEgASgJEg0KBXRpdGxlGAIgASgJEhAKCHRpdGxlX2VzGAMgASgJEg8KB2ZvcmJpZHMYBCABKAgSDAoEZmlsZRgFIAEoCRIMCgRsaW5lGAYgASgFIjoKC0V4cGxhaW5GYWN0EgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAkSDgoGc291cmNlGAMgASgJIp8ECg9FeHBsYWluUmVzcG9uc2USMgoIZGVjaXNpb24YASABKA4yIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkRlY2lzaW9uEhYKDmFwcHJvdmFsX2NsYXNzGAIgASgJEi8KB3JlYXNvbnMYAyADKAsyHi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlYXNvbhISCgpwb2xpY3lfaWRzGAQgAygJEi8KBHJpc2sYBSABKA4yIS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJpc2tMZXZlbBIXCg9idW5kbGVfcmV2aXNpb24YBiABKAMSEwoLYnVuZGxlX2hhc2gYByABKAkSNwoJYXJndW1lbnRzGAggAygLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Bcmd1bWVudFZpZXcSMgoFZmFjdHMYCSADKAsyIy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV4cGxhaW5GYWN0EjIKBXN0ZXBzGAogAygLMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FeHBsYWluU3RlcBITCgtkZWNpc2lvbl9pZBgLIAEoCRI1CgR0YXNrGAwgASgLMicucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5UYXNrRXhwbGFuYXRpb24SLwoLcmV2b2tlX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIosDCg9UYXNrRXhwbGFuYXRpb24SDQoFc2hvd24YASABKAgSDgoGaW50ZW50GAIgASgFEhQKDGludGVudF93b3JkcxgDIAMoCRI7Cglhcmd1bWVudHMYBSADKAsyKC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkFyZ3VtZW50RXZpZGVuY2USDwoHc2lnbmFscxgGIAEoBRIWCg5zaWduYWxfcmVhc29ucxgHIAMoCRIzCgdjaGFuZ2VzGAggAygLMiIucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GYWN0Q2hhbmdlEhUKDXVuZGVyc3Rvb2RfYnkYCSABKAkSMAoHbWlzc2luZxgKIAEoCzIfLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTWlzc2luZxIPCgdyZWZ1c2VkGAsgASgIEj0KCmF1dGhvcnNoaXAYDCADKAsyKS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLk1lc3NhZ2VBdXRob3JzaGlwSgQIBBAFUglkZWxlZ2F0ZWQiRgoRTWVzc2FnZUF1dGhvcnNoaXASFgoOb3duX2NoYXJhY3RlcnMYASABKAUSGQoRb3RoZXJzX2NoYXJhY3RlcnMYAiABKAUiJgoHTWlzc2luZxIMCgRraW5kGAEgASgJEg0KBXdvcmRzGAIgASgJImcKEEFyZ3VtZW50RXZpZGVuY2USDAoEcGF0aBgBIAEoCRI2CgZvcmlnaW4YAiABKA4yJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkFyZ3VtZW50T3JpZ2luEg0KBXBsYWNlGAMgASgJImgKCkZhY3RDaGFuZ2USDAoEZmFjdBgBIAEoCRIMCgRmcm9tGAIgASgFEgoKAnRvGAMgASgFEjIKCGRlY2lzaW9uGAQgASgOMiAucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5EZWNpc2lvbmIGcHJvdG8z", [file_google_protobuf_timestamp, file_phylactery_riskgate_v1_types]);
 
 /**
  * ExplainRequest identifies a hypothetical call or a recorded decision. Nothing is recorded, and no permit is issued.
@@ -427,6 +427,16 @@ export type TaskExplanation = Message<"phylactery.riskgate.v1.TaskExplanation"> 
    * @generated from field: bool refused = 11;
    */
   refused: boolean;
+
+  /**
+   * authorship is how much of each message counted as the user's own words, newest first: the words of the task, then
+   * those of the tasks it continues, at most 10. It ends before the first message of which this is not known: one
+   * begun, or a decision recorded, by a version of RiskGate without this field. Empty therefore means unknown, not that
+   * all words were the user's own. It is no input of policies.
+   *
+   * @generated from field: repeated phylactery.riskgate.v1.MessageAuthorship authorship = 12;
+   */
+  authorship: MessageAuthorship[];
 };
 
 /**
@@ -435,6 +445,37 @@ export type TaskExplanation = Message<"phylactery.riskgate.v1.TaskExplanation"> 
  */
 export const TaskExplanationSchema: GenMessage<TaskExplanation> = /*@__PURE__*/
   messageDesc(file_phylactery_riskgate_v1_explain, 5);
+
+/**
+ * MessageAuthorship is how much of one message counted as the user's own words, as told by BeginTaskRequest.own_spans.
+ *
+ * @generated from message phylactery.riskgate.v1.MessageAuthorship
+ */
+export type MessageAuthorship = Message<"phylactery.riskgate.v1.MessageAuthorship"> & {
+  /**
+   * own_characters is the number of Unicode code points that counted as the user's own: those in own_spans. Without
+   * own_spans it is all of them if the caller was the user, and 0 if it was a delegate with a token. Text in these parts
+   * that RiskGate itself recognizes as pasted is included.
+   *
+   * @generated from field: int32 own_characters = 1;
+   */
+  ownCharacters: number;
+
+  /**
+   * others_characters is the number of the remaining code points, such as a forwarded or quoted text: they request,
+   * confirm and retract nothing.
+   *
+   * @generated from field: int32 others_characters = 2;
+   */
+  othersCharacters: number;
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.MessageAuthorship.
+ * Use `create(MessageAuthorshipSchema)` to create a new message.
+ */
+export const MessageAuthorshipSchema: GenMessage<MessageAuthorship> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_explain, 6);
 
 /**
  * Missing is what prevents a request from being understood.
@@ -462,7 +503,7 @@ export type Missing = Message<"phylactery.riskgate.v1.Missing"> & {
  * Use `create(MissingSchema)` to create a new message.
  */
 export const MissingSchema: GenMessage<Missing> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_explain, 6);
+  messageDesc(file_phylactery_riskgate_v1_explain, 7);
 
 /**
  * ArgumentEvidence is the origin of one argument.
@@ -498,7 +539,7 @@ export type ArgumentEvidence = Message<"phylactery.riskgate.v1.ArgumentEvidence"
  * Use `create(ArgumentEvidenceSchema)` to create a new message.
  */
 export const ArgumentEvidenceSchema: GenMessage<ArgumentEvidence> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_explain, 7);
+  messageDesc(file_phylactery_riskgate_v1_explain, 8);
 
 /**
  * FactChange is one fact that would have changed the decision.
@@ -540,5 +581,5 @@ export type FactChange = Message<"phylactery.riskgate.v1.FactChange"> & {
  * Use `create(FactChangeSchema)` to create a new message.
  */
 export const FactChangeSchema: GenMessage<FactChange> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_explain, 8);
+  messageDesc(file_phylactery_riskgate_v1_explain, 9);
 
