@@ -76,7 +76,8 @@ async def test_a_button_pressed_again_changes_nothing(whole: Whole) -> None:
     asked = (await whole.desk.until(lambda: phone.inbox, "a question"))[0]
     await phone.press(asked, "Sí")
     await whole.desk.until(lambda: len(phone.inbox) == 2, "a reply")
-    await phone.press(asked, "Sí")
+    await phone.press(asked, "Sí")  # tapped twice: the same press
+    await phone.press(asked, "Sí", at=time.time() + 11)
     await whole.desk.until(lambda: len(phone.inbox) == 3, "another reply")
     assert phone.inbox[2].text == "Eso ya no espera respuesta, así que no he cambiado nada."
     assert (whole.sandbox / "log.txt").read_text().splitlines() == ["x"]
