@@ -7,12 +7,15 @@ import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from phylactery_agent.adapters.memory import MemoriesAdapter
 
 from tests.support.agent.system import System, open_system
 from tests.support.gateway.running import Desk, open_gateway
 
+ENDS_SECONDS = 60
 LATER = 5.0
 """A person reads a question before they answer it."""
 
@@ -151,6 +154,57 @@ async def test_two_people_never_see_each_other(whole: Whole) -> None:
     told = await whole.desk.until(lambda: bob.inbox, "a reply")
     assert asked
     assert "Rex" not in told[0].text
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
+    """Let the first turn stand still; return what says that it does, and what lets it go."""
+    reached, go, real = asyncio.Event(), asyncio.Event(), MemoriesAdapter.hydrate
+
+    async def slow(*args: Any, **named: Any) -> Any:
+        first = not reached.is_set()
+        reached.set()
+        if first:
+            await go.wait()
+        return await real(*args, **named)
+
+    monkeypatch.setattr(MemoriesAdapter, "hydrate", slow)
+    return reached, go
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "messages", [["STOP!!!"], ["hola", "para"], ['escribe "b" en b.txt', "cancela todo"], ["gracias", "hold on"]]
+)
+async def test_a_stop_overtakes_what_was_said_before_it_and_waits(
+    whole: Whole, messages: list[str], held: tuple[asyncio.Event, asyncio.Event]
+) -> None:
+    phone, (reached, go) = whole.desk.phone(), held
+    await phone.say('escribe "a" en a.txt')
+    await asyncio.wait_for(reached.wait(), ENDS_SECONDS)
+    for place, one in enumerate(messages, 2):
+        await phone.say(one)
+        await whole.desk.until_rows("SELECT * FROM turns WHERE state = 'given'", place)
+    go.set()
+    [told, *_] = await whole.desk.until(lambda: [one.text for one in phone.inbox if "a.txt" in one.text], "the end")
+    assert told.startswith(("De acuerdo, cancelado", "All right, cancelled"))
+    assert whole.system.written("*.txt") == []
+
+
+@pytest.mark.slow
+async def test_a_stop_that_comes_with_a_request_stops_both_that_and_what_is_being_done(
+    whole: Whole, held: tuple[asyncio.Event, asyncio.Event]
+) -> None:
+    phone, (reached, go) = whole.desk.phone(), held
+    await phone.say('escribe "a" en a.txt')
+    await asyncio.wait_for(reached.wait(), ENDS_SECONDS)
+    await asyncio.gather(phone.say('escribe "b" en b.txt'), phone.say("¡para!", at=time.time() + 1))
+    await whole.desk.until_rows("SELECT * FROM messages WHERE state = 'given'", 3)
+    go.set()
+    await whole.desk.until_rows("SELECT * FROM turns WHERE state = 'open'", 0)
+    await whole.desk.until(lambda: len(phone.inbox) >= 2, "what came of both")
+    assert not [one for one in phone.inbox if one.choices], "nothing is asked about"
+    assert whole.system.written("*.txt") == []
 
 
 @pytest.mark.slow

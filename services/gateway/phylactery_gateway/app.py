@@ -158,6 +158,7 @@ def assemble(
 
     def stored() -> None:
         sender.loop.wake()
+        worker.loop.wake()  # words that stop wait for nothing
         worker.wake_in(settings.debounce_seconds)
 
     rules = InboxRules(settings.debounce_us, int(settings.human_seconds * SECOND_US), settings.language)

@@ -73,6 +73,7 @@ class PhylacteryClient(ServiceClient):
         attachments: Sequence[Attachment | Place] = (),
         own_spans: Sequence[tuple[int, int]] | None = None,
         message_starts: Sequence[int] = (),
+        wait: bool = True,
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> Turn:
@@ -85,7 +86,8 @@ class PhylacteryClient(ServiceClient):
         attachments are files and places sent with the text, which may then be empty. own_spans are the half-open parts
         of the text, in code points, that the person wrote: what they forwarded or quoted is not among them, and is read
         as data. None means all of it, but none of it with acting_for: a channel says what it knows. message_starts are
-        the offsets at which a further message begins, where the text is several.
+        the offsets at which a further message begins, where the text is several. wait=False returns an empty turn as
+        soon as the message is stored.
         Raise ValueError for an unknown on_busy.
         """
         request = chat_pb2.SendMessageRequest(
@@ -99,8 +101,9 @@ class PhylacteryClient(ServiceClient):
             attachments=attachment_messages(attachments),
             own_spans=_own(own_spans),
             message_starts=message_starts,
+            no_wait=not wait,
         )
-        seconds = self._seconds(timeout, TURN_TIMEOUT)
+        seconds = self._seconds(timeout, TURN_TIMEOUT) if wait else timeout
         return decode(Turn, self._call(self._chat.SendMessage, request, seconds))
 
     def stream_message(

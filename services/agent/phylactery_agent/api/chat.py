@@ -137,6 +137,7 @@ class MessageRequest(EdgeModel):
     shown_approvals: Annotated[tuple[ShownApproval, ...], Field(max_length=20)] = ()
     own_spans: Annotated[tuple[OwnSpan, ...], Field(max_length=MAX_SPANS)] = ()
     message_starts: Annotated[tuple[int, ...], Field(max_length=MAX_SPANS)] = ()
+    no_wait: bool = False
 
     @field_validator("shown_approvals")
     @classmethod
@@ -235,17 +236,22 @@ class ChatEdge:
     default_graph: str
     _accepting: set[asyncio.Task[StoredTurn]] = field(default_factory=set, init=False)
 
-    async def send(self, principal: Principal, request: MessageRequest) -> Answer:
-        """Accept a message and return its turn. Processing continues if the caller disconnects."""
-        return await self._told(await self._answered(partial(self._commit, principal, request)))
+    async def send(self, principal: Principal, request: MessageRequest) -> Answer | None:
+        """Accept a message and return its turn, None if the caller does not wait for it.
+
+        Processing continues if the caller disconnects.
+        """
+        return await self._turn_of(partial(self._commit, principal, request), no_wait=request.no_wait)
 
     async def answer(self, principal: Principal, request: AnswerRequest) -> Answer | None:
         """Accept an answer to an approval and return its turn, None if the caller does not wait for it.
 
         Raise as ApprovalAnswers.read; processing continues if the caller disconnects.
         """
-        commit = partial(self._commit_answer, principal, request)
-        if request.no_wait:
+        return await self._turn_of(partial(self._commit_answer, principal, request), no_wait=request.no_wait)
+
+    async def _turn_of(self, commit: Commit, *, no_wait: bool) -> Answer | None:
+        if no_wait:
             await self._accepted(commit, new_id("tu"))
             return None
         return await self._told(await self._answered(commit))
@@ -529,7 +535,8 @@ class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
         self, request: chat_pb2.SendMessageRequest, _context: Context
     ) -> chat_pb2.SendMessageResponse:
         """Accept a message and return its turn."""
-        return answer_message(await self._edge.send(current_principal(), _message(request)))
+        answer = await self._edge.send(current_principal(), _message(request, no_wait=request.no_wait))
+        return chat_pb2.SendMessageResponse() if answer is None else answer_message(answer)
 
     async def StreamMessage(
         self, request: chat_pb2.StreamMessageRequest, _context: Context
@@ -594,7 +601,9 @@ class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
                 yield part_message(part)
 
 
-def _message(request: chat_pb2.SendMessageRequest | chat_pb2.StreamMessageRequest) -> MessageRequest:
+def _message(
+    request: chat_pb2.SendMessageRequest | chat_pb2.StreamMessageRequest, *, no_wait: bool = False
+) -> MessageRequest:
     return parse(
         MessageRequest,
         {
@@ -608,6 +617,7 @@ def _message(request: chat_pb2.SendMessageRequest | chat_pb2.StreamMessageReques
             "attachments": tuple(_attachment(attachment) for attachment in request.attachments),
             "own_spans": tuple(fields(OwnSpan, one) for one in request.own_spans),
             "message_starts": tuple(request.message_starts),
+            "no_wait": no_wait,
         },
     )
 

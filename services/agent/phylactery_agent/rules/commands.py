@@ -5,6 +5,7 @@ Such a message answers no question, so no run that waits for words takes it (run
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from phylactery_understanding.interpretation.pasting import own_statements
@@ -38,9 +39,12 @@ def read_command(text: str) -> Command | None:
     return "person" if asks_for_person(text) else None
 
 
-def stops_at_once(text: str) -> bool:
-    """Return True if a text ends what is being done while it is said: "wait" does, "be right back" does not."""
-    return read_stop(text) in {"stop", "hold"}
+def stops_at_once(text: str, starts: Sequence[int] = ()) -> bool:
+    """Return True if a text ends what is being done while it is said: "wait" does, "be right back" does not.
+
+    ``starts`` are the offsets at which further messages begin in it, if it is several: the last of them says it then.
+    """
+    return read_stop(text[starts[-1] :] if starts else text) in {"stop", "hold"}
 
 
 def denies_wish(text: str) -> bool:

@@ -52,6 +52,8 @@ class Agent:
     async def give(self, conversation: Conversation, turn: Turn, files: Sequence[Attachment] = ()) -> None:
         """Give a turn to the agent and return as soon as it has it. The same turn again is the same run.
 
+        It is not waited for what is served before it in the thread: what the person says next may be to stop that.
+
         Raise NotWaitingError if a pressed button's approval no longer waits, PhylacteryError as the call does.
         """
         if turn.stale:
@@ -61,22 +63,19 @@ class Agent:
             await self._answer(client, turn)
             return
         own, shown = turn.text, _card(turn)
-        stream = client.stream_message(
-            "\n".join(filter(None, (own, turn.passed_on))),
-            thread_id=conversation.thread_id,
-            shown=shown,
-            quoted=turn.quotes and shown is not None,
-            attachments=files,
-            own_spans=[(0, len(own))] if own else [],
-            message_starts=turn.starts,
-            request_id=turn.turn_id,
-        )
-        try:
-            async with aclosing(stream) as events:
-                async for _ in events:
-                    return
-        except AlreadyExistsError:
-            return  # it has this turn
+        with contextlib.suppress(AlreadyExistsError):  # it has this turn
+            await client.send_message(
+                "\n".join(filter(None, (own, turn.passed_on))),
+                thread_id=conversation.thread_id,
+                shown=shown,
+                quoted=turn.quotes and shown is not None,
+                attachments=files,
+                own_spans=[(0, len(own))] if own else [],
+                message_starts=turn.starts,
+                wait=False,
+                request_id=turn.turn_id,
+                timeout=_CALL_SECONDS * (1 + len(files)),
+            )
 
     async def end_lift(self, conversation: Conversation) -> None:
         """End the lift of the person, whose identity changed since an operator lifted it. Raise PhylacteryError."""

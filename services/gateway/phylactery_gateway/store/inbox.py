@@ -12,6 +12,7 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import STORE_FAILED
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.ids import new_id
+from phylactery_understanding.replies.stops import read_stop
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
@@ -186,7 +187,8 @@ class Inbox:
             "human_until_us": human_until_us,
         }
         if state is MessageState.WAITING:
-            values["work_us"] = self._work_us(connection, row, now_us)
+            stops = received.kind is Kind.TEXT and read_stop(text) == "stop"  # nothing more of it is worth a pause
+            values["work_us"] = now_us if stops else self._work_us(connection, row, now_us)
         connection.execute(
             sa.update(conversations).where(conversations.c.conversation_id == row.conversation_id).values(**values)
         )

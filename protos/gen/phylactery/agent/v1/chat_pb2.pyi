@@ -142,6 +142,7 @@ class SendMessageRequest(_message.Message):
     ATTACHMENTS_FIELD_NUMBER: _builtins.int
     OWN_SPANS_FIELD_NUMBER: _builtins.int
     MESSAGE_STARTS_FIELD_NUMBER: _builtins.int
+    NO_WAIT_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user. Required."""
     thread_id: _builtins.str
@@ -158,6 +159,10 @@ class SendMessageRequest(_message.Message):
     """graph is the graph that serves the thread. Empty means the graph of the thread, or AGENT_GRAPH for a new thread. A
     thread keeps the graph it was opened with: a different one fails with FAILED_PRECONDITION and GRAPH_CONFLICT, and
     an unknown one with INVALID_ARGUMENT. Part of the body for idempotency.
+    """
+    no_wait: _builtins.bool
+    """no_wait returns an empty response as soon as the message is stored, also in a busy thread; WatchThread tells what
+    comes of it. It is not part of the body for idempotency.
     """
     @_builtins.property
     def shown_approvals(self) -> _containers.RepeatedCompositeFieldContainer[Global___ShownApproval]:
@@ -207,10 +212,11 @@ class SendMessageRequest(_message.Message):
         attachments: _abc.Iterable[Global___Attachment] | None = ...,
         own_spans: _abc.Iterable[Global___OwnSpan] | None = ...,
         message_starts: _abc.Iterable[_builtins.int] | None = ...,
+        no_wait: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "graph", b"graph", "language", b"language", "message_starts", b"message_starts", "on_busy", b"on_busy", "own_spans", b"own_spans", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "graph", b"graph", "language", b"language", "message_starts", b"message_starts", "no_wait", b"no_wait", "on_busy", b"on_busy", "own_spans", b"own_spans", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

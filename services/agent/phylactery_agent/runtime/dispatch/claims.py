@@ -6,6 +6,7 @@ locked row is being claimed or ended by another process at that moment, so there
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
@@ -56,7 +57,7 @@ _THREAD = Query(
     .with_for_update()
 )
 _GOING_FIRST = Query(
-    sa.select(INBOX.c.position, INBOX.c.text, INBOX.c.created_us)
+    sa.select(INBOX.c.position, INBOX.c.text, INBOX.c.message_starts, INBOX.c.created_us)
     .where(INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == "waiting", INBOX.c.on_busy == "interrupt")
     .order_by(INBOX.c.position)
 )
@@ -355,7 +356,8 @@ def _stopped_us(connection: Connection, turn: StoredTurn, active: Record) -> int
     behind = (
         one for one in _GOING_FIRST.all(connection, {"of_thread": turn.thread_key}) if one.position > turn.position
     )
-    return next((int(one.created_us) for one in behind if stops_at_once(to_text(one.text))), 0)
+    stops = (one for one in behind if stops_at_once(to_text(one.text), json.loads(one.message_starts or "[]")))
+    return next((int(one.created_us) for one in stops), 0)
 
 
 def _head_of(connection: Connection, thread_key: str) -> Record | None:

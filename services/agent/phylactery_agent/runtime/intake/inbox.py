@@ -301,7 +301,8 @@ def next_position(connection: Connection, thread_key: str, now: int) -> int:
 
 def _stops(incoming: Incoming) -> bool:
     """Return True for words that stop what is served or waits to be. In a form they may be an answer: it decides."""
-    return incoming.on_busy in {"enqueue", "coalesce"} and not incoming.attachments and stops_at_once(incoming.text)
+    waits = incoming.on_busy in {"enqueue", "coalesce"} and not incoming.attachments
+    return waits and stops_at_once(incoming.text, incoming.message_starts)
 
 
 class _StaleError(Exception):

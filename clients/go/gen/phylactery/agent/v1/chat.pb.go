@@ -202,6 +202,9 @@ type SendMessageRequest struct {
 	// message begins, where the caller joined several that were sent one after another, at most 100. What a later message
 	// takes back or changes of an earlier one is then taken back or changed. Part of the body for idempotency.
 	MessageStarts []int32 `protobuf:"varint,10,rep,packed,name=message_starts,json=messageStarts,proto3" json:"message_starts,omitempty"`
+	// no_wait returns an empty response as soon as the message is stored, also in a busy thread; WatchThread tells what
+	// comes of it. It is not part of the body for idempotency.
+	NoWait        bool `protobuf:"varint,11,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -304,6 +307,13 @@ func (x *SendMessageRequest) GetMessageStarts() []int32 {
 		return x.MessageStarts
 	}
 	return nil
+}
+
+func (x *SendMessageRequest) GetNoWait() bool {
+	if x != nil {
+		return x.NoWait
+	}
+	return false
 }
 
 // OwnSpan is a part of a text, half-open: from start up to, but without, stop.
@@ -1860,7 +1870,7 @@ var File_phylactery_agent_v1_chat_proto protoreflect.FileDescriptor
 
 const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\n" +
-	"\x1ephylactery/agent/v1/chat.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fphylactery/agent/v1/event.proto\x1a\x1dphylactery/agent/v1/run.proto\"\xbe\x03\n" +
+	"\x1ephylactery/agent/v1/chat.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fphylactery/agent/v1/event.proto\x1a\x1dphylactery/agent/v1/run.proto\"\xd7\x03\n" +
 	"\x12SendMessageRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1b\n" +
@@ -1873,7 +1883,8 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\vattachments\x18\b \x03(\v2\x1f.phylactery.agent.v1.AttachmentR\vattachments\x129\n" +
 	"\town_spans\x18\t \x03(\v2\x1c.phylactery.agent.v1.OwnSpanR\bownSpans\x12%\n" +
 	"\x0emessage_starts\x18\n" +
-	" \x03(\x05R\rmessageStarts\"3\n" +
+	" \x03(\x05R\rmessageStarts\x12\x17\n" +
+	"\ano_wait\x18\v \x01(\bR\x06noWait\"3\n" +
 	"\aOwnSpan\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x05R\x05start\x12\x12\n" +
 	"\x04stop\x18\x02 \x01(\x05R\x04stop\"\xcd\x01\n" +
