@@ -89,7 +89,7 @@ async def test_a_file_that_changed_after_the_question_is_not_sent(asking: System
     path.write_text("what somebody put there since")
     events = await ana.stream(f"APPROVE {asked.pending_approval.approval_id} {asked.pending_approval.code}")
     assert sent_in(events) == []
-    assert "somebody else has changed the file" in next(e.message.text for e in events if e.HasField("message"))
+    assert "the file has changed since" in next(e.message.text for e in events if e.HasField("message"))
 
 
 async def test_the_question_says_what_the_file_is_and_how_it_begins(asking: System) -> None:

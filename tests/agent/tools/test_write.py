@@ -86,6 +86,26 @@ async def test_many_writers_at_once_lose_nothing(files: FileTools, target: Path)
     assert content(target) == "+\n" * 8
 
 
+@pytest.mark.parametrize("append", [True, False])
+async def test_what_others_write_in_the_last_moment_stays(files: FileTools, target: Path, append: bool) -> None:
+    put(target, "one\n")
+
+    def others(reached: str) -> None:
+        if reached == "agent.write_file.kept":
+            put(target, "one\ntwo\n")
+
+    crashpoints.install(others)
+    try:
+        with pytest.raises(ToolFailedError, match="CHANGED_SINCE"):
+            await files.write_file(appending("three", append=append))
+    finally:
+        crashpoints.install(None)
+    assert content(target) == "one\ntwo\n"
+    assert names(target.parent) == ["a.txt"]
+    await files.write_file(appending("three"))
+    assert content(target) == "one\ntwo\nthree\n"
+
+
 async def test_nothing_begun_is_reconciled_as_not_done(files: FileTools) -> None:
     assert await files.reconcile_write(appending()) == Reconciled("not_done")
 

@@ -40,6 +40,7 @@ from phylactery_agent.tools.executor import Executor, ToolSettings
 from phylactery_agent.tools.named_folders import make_person_folder
 from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_chassis.util import crashpoints
+from phylactery_chassis.util.crypto import sha256
 
 from tests.support.agent.gate import FakeGate
 from tests.support.agent.inspector import LocalInspector
@@ -96,7 +97,13 @@ class FakeLedger:
         return self.before
 
     async def propose(self, call: ProposedCall, *, plan_step: str) -> None:
-        new = LedgerRow(call.tool_call_id, call.tool, EffectState.PROPOSED, args_hash=call.args_hash)
+        new = LedgerRow(
+            call.tool_call_id,
+            call.tool,
+            EffectState.PROPOSED,
+            args_hash=call.args_hash,
+            content_hash=call.content_hash,
+        )
         row = self.rows.setdefault(call.tool_call_id, new)
         assert row.tool == call.tool, "the id names another call"
         assert row.args_hash == call.args_hash or row.state not in {"proposed", "denied"}, "the id names another call"
@@ -121,6 +128,7 @@ class FakeLedger:
             return
         self.ran_with[tool_call_id] = arguments_json
         values: dict[str, Any] = {"status": status, "output": output, "error_code": error_code}
+        values["output_hash"] = sha256(output)
         if not self.keeps_outputs:
             values["output"] = None
         self._move(tool_call_id, EffectEvent.FINISH, **values)

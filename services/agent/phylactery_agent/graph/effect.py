@@ -198,6 +198,8 @@ class Effect:
             run_id=self._state["run_id"],
         )
         context = self._context
+        content_hash = "" if self._row is None else self._row.content_hash
+        calls = await context.ledger.calls() if content_hash else ()
         await context.ledger.check_fence()
         try:
             output = await self._executor.run(
@@ -210,7 +212,8 @@ class Effect:
                 reminders=context.reminders,
                 submissions=context.submissions,
                 files=context.files,
-                content_hash="" if self._row is None else self._row.content_hash,
+                content_hash=content_hash,
+                calls=calls,
             )
         except ReceiptRefusedError:
             return await self._stop("RECEIPT_REFUSED")

@@ -7,6 +7,7 @@ from phylactery_agent.ports.effects import EffectState
 from phylactery_agent.ports.files import FileRefusedError, SentFile, SentFiles
 from phylactery_agent.ports.forms import Submissions
 from phylactery_agent.ports.gate import (
+    NO_FILE,
     ApprovalInfo,
     BoundCall,
     CallContext,
@@ -66,6 +67,7 @@ from phylactery_agent.ports.turn import (
 )
 
 __all__ = [
+    "NO_FILE",
     "ApprovalInfo",
     "ApprovalRequest",
     "BoundCall",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 Language = Literal["es", "en"]
 
@@ -29,6 +29,10 @@ class GateRefusedError(Exception):
         self.metadata = dict(metadata or {})
 
 
+NO_FILE: Final = "-"
+"""In place of a hash: there is no file."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProposedCall:
     """One proposed tool call: raw arguments as a JSON object, and their RFC 8785 form and hash."""
@@ -40,7 +44,10 @@ class ProposedCall:
     args_hash: str
     schema_hash: str = ""
     content_hash: str = ""
-    """The SHA-256 of the file that the call would send, as it is when it is proposed; empty for other calls."""
+    """The SHA-256 of the file that the call would send or replace, as it is when it is proposed.
+
+    Empty for other calls, and NO_FILE where a write would replace none.
+    """
 
 
 @dataclass(frozen=True, slots=True)

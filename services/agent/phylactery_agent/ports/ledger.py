@@ -25,7 +25,9 @@ class LedgerRow:
     effect_key: str = ""
     args_hash: str = ""
     content_hash: str = ""
-    """The hash of the file that the call may send, and of no other content."""
+    """The file that the call may send or replace, as it was when it was proposed: see ProposedCall."""
+    output_hash: str = ""
+    """The SHA-256 of the output, with its prefix; empty if there is none."""
     status: str = ""
     error_code: str = ""
     output: str | None = field(default=None, repr=False)

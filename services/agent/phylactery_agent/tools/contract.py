@@ -6,7 +6,7 @@ imports.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeVar
 
@@ -14,7 +14,7 @@ import rfc8785
 from phylactery_chassis.util.crypto import sha256
 from pydantic import BaseModel
 
-from phylactery_agent.ports import Language, Memories, Outputs, Reminders, SentFiles, Submissions
+from phylactery_agent.ports import Language, LedgerRow, Memories, Outputs, Reminders, SentFiles, Submissions
 
 Risk = Literal["low", "medium", "high", "critical"]
 Effect = Literal["read", "write", "irreversible"]
@@ -220,9 +220,11 @@ class Invocation:
     files: SentFiles | None = None
     """None where no files are sent."""
     content_hash: str = ""
-    """The hash of the file that the call may send; empty if there was none when it was proposed."""
+    """The file that the call may send or replace, as it was when it was proposed: see ProposedCall."""
     submissions: Submissions | None = None
     """None without a store of submissions."""
+    calls: Sequence[LedgerRow] = ()
+    """The calls of the run, which say what of a file it has read and written; empty where the tool is not told."""
 
 
 def arguments_of(invocation: Invocation, model: type[Arguments]) -> Arguments:

@@ -19,7 +19,16 @@ from phylactery_chassis.telemetry.telemetry import span
 from pydantic import BaseModel, ValidationError
 
 from phylactery_agent.media.reading import MediaReader
-from phylactery_agent.ports import BoundCall, Memories, Outputs, Reminders, SentFiles, Submissions
+from phylactery_agent.ports import (
+    NO_FILE,
+    BoundCall,
+    LedgerRow,
+    Memories,
+    Outputs,
+    Reminders,
+    SentFiles,
+    Submissions,
+)
 from phylactery_agent.tools.builtin import builtin_implementations, file_content, file_to_replace
 from phylactery_agent.tools.builtin.former_files import FileEffect, FormerFiles, FormerFolder, Moved, name_versions
 from phylactery_agent.tools.builtin.journal import EffectJournal
@@ -45,7 +54,7 @@ from phylactery_agent.tools.receipts import (
     verify_receipt,
 )
 from phylactery_agent.tools.registry import TOOL_DISABLED, ToolRegistrationError, ToolRegistry
-from phylactery_agent.tools.specs import SEND_FILE, SendFileArguments
+from phylactery_agent.tools.specs import SEND_FILE, WRITE_FILE, SendFileArguments, WriteFileArguments
 
 if TYPE_CHECKING:
     from phylactery_agent.tools.mcp.server import McpServers
@@ -185,20 +194,21 @@ class Executor:
         return await asyncio.to_thread(file_to_replace, self._workspaces, tenant, user_id, path)
 
     async def content_hash(self, tenant: str, user_id: str, tool: str, args: Mapping[str, Any]) -> str:
-        """Return the SHA-256 of the file that a call would send, or "" if it sends none or there is no such file.
+        """Return the SHA-256 of the file that a call would send or replace, or "" if it does neither.
 
-        It needs no receipt: the call is proposed with it, and can then send no other content.
+        A file that is not there is "" for one that sends it, and NO_FILE for one that writes it. It needs no receipt:
+        the call is proposed with it, and can then send or replace no other content.
         """
-        if tool != SEND_FILE.name:
-            return ""
-        return await asyncio.to_thread(self._content_hash, tenant, user_id, args)
-
-    def _content_hash(self, tenant: str, user_id: str, args: Mapping[str, Any]) -> str:
         try:
-            path = SendFileArguments.model_validate(dict(args)).path
+            if tool == SEND_FILE.name:
+                path, missing = SendFileArguments.model_validate(dict(args)).path, ""
+            elif tool == WRITE_FILE.name and not (write := WriteFileArguments.model_validate(dict(args))).append:
+                path, missing = write.path, NO_FILE
+            else:
+                return ""
         except ValidationError:
             return ""
-        return sha256(file_content(self._workspaces, tenant, user_id, path))
+        return sha256(await asyncio.to_thread(file_content, self._workspaces, tenant, user_id, path)) or missing
 
     async def sent_content(self, tenant: str, user_id: str, path: str, content_hash: str) -> bytes | None:
         """Return the content of a file that was sent, or None if neither the file nor a kept version has this hash."""
@@ -224,6 +234,7 @@ class Executor:
         submissions: Submissions | None = None,
         files: SentFiles | None = None,
         content_hash: str = "",
+        calls: Sequence[LedgerRow] = (),
     ) -> str:
         """Run exactly the bound call under its receipt and return its output.
 
@@ -245,6 +256,7 @@ class Executor:
             files,
             content_hash,
             submissions,
+            calls,
         )
         with span(f"{semconv.EXECUTE_TOOL} {bound.tool}", attributes=_described(bound, execution)):
             attempts = 1 + (spec.contract.retries if _repeatable(spec) else 0)

@@ -33,7 +33,7 @@ _OF_RUN = TOOL_CALLS.c.run_id == sa.bindparam("of_run")
 _ROW = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.tool_call_id == sa.bindparam("of_call")))
 _STARTED = Query(sa.select(TOOL_CALLS).where(_OF_RUN, TOOL_CALLS.c.state == EffectState.STARTED))
 _CALLS = Query(
-    sa.select(*(TOOL_CALLS.c[name] for name in ("tool_call_id", "tool", "state", "status", "error_code")))
+    sa.select(*(column for column in TOOL_CALLS.c if column.name != "output"), sa.null().label("output"))
     .where(_OF_RUN)
     .order_by(TOOL_CALLS.c.ordinal)
 )
@@ -111,12 +111,7 @@ class SqlLedger:
         at = {"of_run": self._lease.run_id}
 
         def work(connection: Connection) -> Sequence[LedgerRow]:
-            return [
-                LedgerRow(
-                    row.tool_call_id, row.tool, EffectState(row.state), status=row.status, error_code=row.error_code
-                )
-                for row in _CALLS.all(connection, at)
-            ]
+            return [_LEDGER_ROW.read(row) for row in _CALLS.all(connection, at)]
 
         return await self._database.read_quickly(work, one=True)
 

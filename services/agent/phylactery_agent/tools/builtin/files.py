@@ -14,21 +14,33 @@ import errno
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
+import rfc8785
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.crashpoints import reach
 
+from phylactery_agent.ports import NO_FILE, EffectState
 from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote, JournalUnavailableError
 from phylactery_agent.tools.builtin.sandbox import RESERVED_PREFIX, Sandbox, in_nfc, is_there, modified_at, split_path
 from phylactery_agent.tools.builtin.versions import FileChange, FileVersions, VersionStore, sha256
 from phylactery_agent.tools.contract import EffectUnknownError, Invocation, Reconciled, ToolFailedError, arguments_of
-from phylactery_agent.tools.specs import FileInfoArguments, ReadFileArguments, UndoWriteArguments, WriteFileArguments
+from phylactery_agent.tools.specs import (
+    READ_FILE,
+    UNDO_WRITE,
+    WRITE_FILE,
+    FileInfoArguments,
+    ReadFileArguments,
+    UndoWriteArguments,
+    WriteFileArguments,
+)
 
 WriteState = Literal["done", "not_done", "unknown"]
+_PREFIX: Final = "sha256:"
+_CHANGING: Final = frozenset({WRITE_FILE.name, UNDO_WRITE.name})
 _log = get_logger("files")
 
 
@@ -97,12 +109,12 @@ class FileTools:
         """Write or append, once per effect key, and return the path.
 
         Raises:
-            ToolFailedError: FILE_TOO_LARGE, NOT_FOUND for a missing folder, TIMEOUT, NOT_NOTED, IO_ERROR, or a code of
-            Sandbox.
+            ToolFailedError: FILE_TOO_LARGE, NOT_FOUND for a missing folder, CHANGED_SINCE if the file is not what the
+            run knows, TIMEOUT, NOT_NOTED, IO_ERROR, or a code of Sandbox.
             EffectUnknownError: The outcome of an earlier attempt can no longer be determined.
         """
         args = arguments_of(invocation, WriteFileArguments)
-        return await self._done_once(invocation, lambda effect: self._write(args, effect))
+        return await self._done_once(invocation, lambda effect: self._write(args, invocation, effect))
 
     async def undo_write(self, invocation: Invocation) -> str:
         """Restore what the user's newest change replaced, once per effect key.
@@ -149,12 +161,34 @@ class FileTools:
         except UnicodeDecodeError as error:
             raise ToolFailedError("NOT_UTF8", "the file is not UTF-8 text") from error
 
-    def _write(self, args: WriteFileArguments, effect: _Effect) -> str:
+    def _write(self, args: WriteFileArguments, invocation: Invocation, effect: _Effect) -> str:
         with self._journal.exclusive(), self._sandbox.parent(args.path, writes=True) as (folder, name):
             if self._is_to_be_done(folder, name, effect):
                 before = self._sandbox.read_bytes(folder, name)
+                if not args.append and invocation.content_hash and sha256(before) not in self._known(args, invocation):
+                    self._forget(folder, effect)
+                    raise _changed_since()
                 self._change(folder, name, args.path, before, self._content(args, before), effect)
         return args.path
+
+    def _known(self, args: WriteFileArguments, invocation: Invocation) -> Collection[str]:
+        """Return the SHA-256 of each version of a file that the run has read or written, "" where there was no file.
+
+        A run that did neither knows the version that was there when the call was proposed. Anything else is what others
+        wrote meanwhile, and would be lost unseen.
+        """
+        reading = _PREFIX + sha256(rfc8785.dumps({"path": args.path}))
+        known = set()
+        for one in invocation.calls:
+            if one.state != EffectState.FINISHED or one.status == "error":
+                continue
+            if one.tool == READ_FILE.name and one.args_hash == reading and one.output_hash:
+                known.add(one.output_hash.removeprefix(_PREFIX))
+            elif one.tool in _CHANGING and one.effect_key != invocation.effect_key:
+                note = self._journal.read(one.effect_key)
+                if note is not None and in_nfc(note.path) == in_nfc(args.path):
+                    known.add(note.after)
+        return known or {invocation.content_hash.removeprefix(NO_FILE)}
 
     def _content(self, args: WriteFileArguments, before: bytes | None) -> bytes:
         try:
@@ -191,7 +225,7 @@ class FileTools:
                 if not self._happened(folder, name, change, current):
                     continue
                 if sha256(current) != change.after:
-                    raise ToolFailedError("CHANGED_SINCE", "the file has been changed since")
+                    raise _changed_since()
                 restored = effect.versions.content(change.before) if change.before else None
                 if change.before and restored is None:
                     break
@@ -242,6 +276,9 @@ class FileTools:
         source, target = (name, draft) if after is None else (draft, name)
         try:
             with effect.commit.moment():
+                # Who writes past this agent holds no lock: look once more at what is about to be replaced.
+                if sha256(self._sandbox.read_bytes(folder, name)) != note.before:
+                    raise _changed_since()
                 os.replace(source, target, src_dir_fd=folder, dst_dir_fd=folder)
         except ToolFailedError:
             self._forget(folder, effect)
@@ -294,6 +331,10 @@ class FileTools:
             return "unknown"
         self._finish(folder, effect_key, note)
         return "done"
+
+
+def _changed_since() -> ToolFailedError:
+    return ToolFailedError("CHANGED_SINCE", "the file has been changed since")
 
 
 def _attempted(work: Callable[[_Effect], str], effect: _Effect) -> str:

@@ -92,7 +92,7 @@ async def _propose(state: AgentState, context: TurnContext, tool: ProposedTool, 
 
 
 async def note_proposal(state: AgentState, context: TurnContext, tool: ProposedTool) -> None:
-    """Write a proposal, together with the hash of the file that it would send: it may send nothing else."""
+    """Write a proposal, with the hash of the file that it would send or replace: it may send or replace no other."""
     content_hash = await context.executor.content_hash(state["tenant"], state["user_id"], tool["name"], tool["args"])
     await context.ledger.propose(replace(proposed_call(tool), content_hash=content_hash), plan_step=tool["step_id"])
 
