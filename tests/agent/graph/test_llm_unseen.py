@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,3 +91,15 @@ async def test_the_mark_of_a_stored_output_over_a_file_is_asked_about(thinking: 
     assert asked.run.status == SUSPENDED
     assert "el resto se perdería" in asked.reply.text
     assert (thinking.sandbox / "libro.txt").read_text() == book
+
+
+async def test_a_file_that_the_model_did_not_read_is_asked_about_before_it_is_replaced(
+    thinking: System, endpoint: ModelServer
+) -> None:
+    (thinking.sandbox / "compra.txt").write_text("lista:\n- pan\n- leche\n")
+    step = {"tool": "write_file", "args": {"path": "compra.txt", "content": "lista:\n- pan\n- queso\n"}}
+    endpoint.script(says(json.dumps({"steps": [step]})), says("Hecho."))
+    asked = await thinking.person("ana").say("pon queso en la lista de compra.txt")
+    assert asked.run.status == SUSPENDED
+    assert "No se ha leído todo lo que esto reemplaza" in asked.reply.text
+    assert (thinking.sandbox / "compra.txt").read_text() == "lista:\n- pan\n- leche\n"

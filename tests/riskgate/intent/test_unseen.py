@@ -172,3 +172,36 @@ def test_facts_of_earlier_decisions_read_as_they_were() -> None:
     assert TaskFacts.from_json(facts.to_json()) == facts
     assert MASKED not in facts.signal_reasons
     assert CUT_SHORT not in facts.signal_reasons
+
+
+def look(path: str, *, there: bool = True) -> Piece:
+    told = {"path": path, "exists": there, "size": 40 if there else None, "modified": "2026-01-01T00:00:00Z"}
+    reading = read_result(TOOLS["file_info"], "file_info", "c1.info", {"path": path}, told, is_text=False, failed=False)
+    return unpacked(packed(reading.piece)[0])
+
+
+ADDS = ("pon queso en la lista de compra.txt", "cambia pan por queso en compra.txt", "update compra.txt with cheese")
+
+
+@pytest.mark.parametrize("words", ADDS)
+def test_replacing_a_file_that_nobody_read_asks_with_that_reason(words: str) -> None:
+    verdict = write("lista: queso y pan", look("compra.txt"), path="compra.txt", words=words)
+    assert told(verdict).cut_short
+    assert verdict.decision is not Decision.ALLOW
+    for others in (
+        (look("compra.txt"), read("lista: pan", "compra.txt")),
+        (look("compra.txt"), read("compra.txt", "compra.txt", tool="write_file")),
+        (look("otra.txt"),),
+        (look("compra.txt", there=False),),
+    ):
+        assert not told(write("lista: queso y pan", *others, path="compra.txt", words=words)).cut_short
+    assert not told(write("queso", look("compra.txt"), path="compra.txt", words=words, append=True)).cut_short, (
+        "what is added loses nothing"
+    )
+
+
+@pytest.mark.parametrize("content", ["hola", "hola, ¿qué tal?", ""])
+def test_what_the_person_spells_out_replaces_a_file_that_nobody_read(content: str) -> None:
+    words = f'Reemplaza el contenido de compra.txt por "{content}"'
+    assert not told(write(content, look("compra.txt"), path="compra.txt", words=words)).cut_short
+    assert told(write(f"{content} y más", look("compra.txt"), path="compra.txt", words=words)).cut_short

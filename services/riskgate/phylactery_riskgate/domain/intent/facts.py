@@ -127,7 +127,7 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
     told = list(
         dict.fromkeys(content_signals(index, _contents(tool, leaves), _reached(tool, evidence), _files(tool, leaves)))
     )
-    told += unseen_signals(index, tool, bound, _replaced(tool, leaves))
+    told += unseen_signals(index, tool, bound, _replaced(tool, leaves), list(_contents(tool, leaves)))
     if any(len(of_one) >= MAX_LEAVES for of_one in leaves.values()):
         told.append((1, _TOO_MANY))
     return TaskFacts(

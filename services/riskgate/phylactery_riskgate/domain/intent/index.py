@@ -16,8 +16,8 @@ from phylactery_chassis.inspection import FindingKind
 from phylactery_understanding.calls.proposal import Listing
 from phylactery_understanding.interpretation.model import Interpretation
 
+from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.computed import computed
-from phylactery_riskgate.domain.intent.folding import atoms
 from phylactery_riskgate.domain.intent.languages import QUANTIFIERS
 from phylactery_riskgate.domain.intent.listing import listing
 from phylactery_riskgate.domain.intent.origin.literals import dates_in_token
@@ -27,6 +27,7 @@ from phylactery_riskgate.domain.intent.words import Piece, Words, all_words, is_
 
 LOOK: Final = "file_info"
 """The tool by which an executor shows that a file exists."""
+_SIZE: Final = "size"
 PASTED: Final = "what the user pasted"
 PASSED_ON: Final = "what the user passed on from others"
 """The same where the channel says so: forwarded, quoted, shared."""
@@ -97,6 +98,10 @@ class Result:
     def listing(self) -> Listing:
         """Return its items, by their words."""
         return listing(self)
+
+    def shows_file(self) -> bool:
+        """Return True if it is a look at a file that is there: it returned the file's size."""
+        return self.tool == LOOK and any(value.field == _SIZE for value in self.values)
 
     @computed
     def lists(self) -> dict[tuple[str, frozenset[str]], list[int]]:
@@ -225,7 +230,8 @@ class Result:
         return tuple(
             prints(value.split(" "))
             for value in self.arguments
-            if not value.isdigit() and any(is_value(token) or telling(atoms(token)) for token in value.split(" "))
+            if not value.isdigit()
+            and any(is_value(token) or telling(folding.atoms(token)) for token in value.split(" "))
         )
 
     @computed
@@ -242,7 +248,7 @@ class Result:
         tokens = value.split(" ")
         if any(map(is_value, tokens)) and self.words.hold_tokens(tokens):
             return True
-        tells = telling(atom for token in tokens for atom in atoms(token))
+        tells = telling(atom for token in tokens for atom in folding.atoms(token))
         said = bool(tells) and all(atom in self.words.atom_places for atom in tells)
         return said and not all(atom.isdigit() for atom in tells)
 
@@ -408,6 +414,12 @@ class TaskIndex:
     def seen_in_part(self) -> frozenset[str]:
         """Return the last tokens of what was read where the model was shown only a part."""
         return frozenset(name for piece in self._pieces for name in piece.get("h", ()))
+
+    def is_unread(self, path: str) -> bool:
+        """Return True if a look showed that a file is there, and no call of the task has read or written it."""
+        norm = " ".join(folding.tokens(folding.fold(path)))
+        others = [result for result in self.results if norm in result.arguments]
+        return any(map(Result.shows_file, others)) and all(result.tool == LOOK for result in others)
 
     @computed
     def used(self) -> frozenset[str]:

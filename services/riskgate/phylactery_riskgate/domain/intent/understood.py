@@ -49,7 +49,6 @@ from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool
 Roles = Callable[[str], str]
 _LINE_ENDS: Final = re.compile(r"\n")
 _MOST_ITEMS: Final = 200
-_SIZE: Final = "size"
 """The field that the result of a look at a file has if the file exists."""
 _PERSONS: Final = frozenset({"principal", "url"})
 _MOST_VALUES: Final = 20
@@ -348,9 +347,7 @@ def _exists(index: TaskIndex, path: str) -> bool:
     """Return True if a result showed that a file exists: a listing, a read, or a look that returned its size."""
     norm = " ".join(folding.tokens(folding.fold(path)))
     return _was_read(index, path) or any(
-        norm in result.by_norm
-        or (norm in result.arguments and result.tool == LOOK and any(value.field == _SIZE for value in result.values))
-        for result in index.results
+        norm in result.by_norm or (norm in result.arguments and result.shows_file()) for result in index.results
     )
 
 

@@ -16,11 +16,11 @@ from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 
 
 def unseen_signals(
-    index: TaskIndex, tool: CatalogTool, bound: BoundCall, replaced: Collection[str]
+    index: TaskIndex, tool: CatalogTool, bound: BoundCall, replaced: Collection[str], contents: Collection[str]
 ) -> Iterator[Signal]:
     """Return the signals in all of the arguments of a call that changes something, names of fields included.
 
-    ``replaced`` are the paths and objects that a content of the call is written to.
+    ``replaced`` are the paths and objects that the ``contents`` of the call are written to.
     """
     if tool.effect == "read":
         return
@@ -30,9 +30,17 @@ def unseen_signals(
     marks = left_out(texts)
     said = left_out(index.messages) if marks else ()
     adds = any(bound.arguments.get(flag) is True for flag in MODE_FLAGS)
-    over = not adds and not index.seen_in_part.isdisjoint(map(folding.last_token, replaced))
+    over = not adds and (
+        not index.seen_in_part.isdisjoint(map(folding.last_token, replaced))
+        or (any(map(index.is_unread, replaced)) and not _are_said(index, contents))
+    )
     if over or any(mark not in said for mark in marks):
         yield 1, CUT_SHORT
+
+
+def _are_said(index: TaskIndex, texts: Collection[str]) -> bool:
+    """Return True if the user wrote all of the texts: what they spell out may replace a file that was not read."""
+    return all(index.words.hold_tokens(said) for said in map(folding.tokens, map(folding.fold, texts)) if said)
 
 
 def _texts(arguments: Any) -> Iterator[str]:
