@@ -124,3 +124,37 @@ async def test_a_person_finds_the_file_by_its_name_in_a_conversation(tmp_path: P
             assert (await ana.say(words)).run.status == DONE
         assert all_in(system.sandbox_of("ana")) == [DECOMPOSED]
         assert (system.sandbox_of("ana") / DECOMPOSED).read_text() == "hola\nx\ny\n"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "notes.txt", "NOTES.TXT", "Notes.txt ", " Notes.txt", "Notes.txt.", "No\u200btes.txt", "Ｎotes.txt",
+        "Notes.txt\u00a0", "\ufeffNotes.txt",
+    ],
+)  # fmt: skip
+async def test_no_new_file_is_made_whose_name_reads_as_that_of_another(tmp_path: Path, name: str) -> None:
+    files = file_tools_in(tmp_path)
+    box = tmp_path / "sandbox"
+    (box / "Notes.txt").write_text("one\n")
+    for append in (True, False):
+        with pytest.raises(ToolFailedError, match="NAME_ALIKE"):
+            await files.write_file(_write(name, append=append))
+    assert [one.name for one in box.iterdir()] == ["Notes.txt"]
+    await files.write_file(_write("Notes.txt", append=True))
+    assert (box / "Notes.txt").read_text() == "one\nx\n"
+
+
+async def test_one_that_is_there_is_written_whatever_else_reads_alike(tmp_path: Path) -> None:
+    files = file_tools_in(tmp_path)
+    box = tmp_path / "sandbox"
+    for name in ("Makefile", "makefile"):
+        (box / name).write_text("")
+    await files.write_file(_write("makefile", append=True))
+    assert ((box / "Makefile").read_text(), (box / "makefile").read_text()) == ("", "x\n")
+    await files.write_file(_write("make.file"))
+
+
+def _write(path: str, *, append: bool = False) -> Invocation:
+    args = WriteFileArguments(path=path, content="x", append=append)
+    return Invocation(args, f"ek_{path!a}{append}", FakeOutputs(), FakeMemories(), "acme", "ana")

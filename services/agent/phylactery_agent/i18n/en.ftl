@@ -262,6 +262,7 @@ error_ALTERNATING_CALLS = two calls alternated without getting anywhere
 error_MODEL_CALL_INVALID = the model proposed no valid call
 error_MODEL_AWAY = this step needs the model, which is not available
 error_DO_NOT_STORE = you asked me to keep nothing from this message
+error_NAME_ALIKE = there is already one whose name looks the same (capitals, spaces or dots differ); write its name exactly, or choose another one
 error_NAME_AMBIGUOUS = two files or folders there have that name, with its accents written differently; rename one of them
 error_NOT_A_FOLDER = that is not a folder
 error_NOTHING_TO_UNDO = there is no change to undo in this conversation; if it was in another one, name the file

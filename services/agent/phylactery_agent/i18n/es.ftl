@@ -260,6 +260,7 @@ error_ALTERNATING_CALLS = dos llamadas se alternaban sin avanzar
 error_MODEL_CALL_INVALID = el modelo no ha propuesto una llamada válida
 error_MODEL_AWAY = este paso necesita el modelo, que no está disponible
 error_DO_NOT_STORE = has pedido que no se guarde nada de este mensaje
+error_NAME_ALIKE = ya hay uno con un nombre que se lee igual (cambian mayúsculas, espacios o puntos); escribe su nombre tal cual o elige otro
 error_NAME_AMBIGUOUS = hay dos archivos o carpetas con ese nombre, con los acentos escritos de otra forma; cambia el nombre de uno
 error_NOT_A_FOLDER = eso no es una carpeta
 error_NOTHING_TO_UNDO = en esta conversación no hay ningún cambio que deshacer; si fue en otra, di el nombre del archivo

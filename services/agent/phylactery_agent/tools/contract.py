@@ -29,6 +29,7 @@ FINAL_ERRORS: Final = frozenset(
         "NOT_FOUND",
         "NOT_A_FILE",
         "NAME_AMBIGUOUS",
+        "NAME_ALIKE",
         "NOT_A_FOLDER",
         "NOT_UTF8",
         "FILE_EMPTY",

@@ -25,7 +25,15 @@ from phylactery_chassis.util.crashpoints import reach
 
 from phylactery_agent.ports import NO_FILE, EffectState
 from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote, JournalUnavailableError
-from phylactery_agent.tools.builtin.sandbox import RESERVED_PREFIX, Sandbox, in_nfc, is_there, modified_at, split_path
+from phylactery_agent.tools.builtin.sandbox import (
+    RESERVED_PREFIX,
+    Sandbox,
+    alike,
+    in_nfc,
+    is_there,
+    modified_at,
+    split_path,
+)
 from phylactery_agent.tools.builtin.versions import FileChange, FileVersions, VersionStore, sha256
 from phylactery_agent.tools.contract import EffectUnknownError, Invocation, Reconciled, ToolFailedError, arguments_of
 from phylactery_agent.tools.specs import (
@@ -110,7 +118,8 @@ class FileTools:
 
         Raises:
             ToolFailedError: FILE_TOO_LARGE, NOT_FOUND for a missing folder, CHANGED_SINCE if the file is not what the
-            run knows, TIMEOUT, NOT_NOTED, IO_ERROR, or a code of Sandbox.
+                run knows, NAME_ALIKE for a new name that reads as another one in the folder, TIMEOUT, NOT_NOTED,
+                IO_ERROR, or a code of Sandbox.
             EffectUnknownError: The outcome of an earlier attempt can no longer be determined.
         """
         args = arguments_of(invocation, WriteFileArguments)
@@ -165,11 +174,25 @@ class FileTools:
         with self._journal.exclusive(), self._sandbox.parent(args.path, writes=True) as (folder, name):
             if self._is_to_be_done(folder, name, effect):
                 before = self._sandbox.read_bytes(folder, name)
-                if not args.append and invocation.content_hash and sha256(before) not in self._known(args, invocation):
-                    self._forget(folder, effect)
-                    raise _changed_since()
+                try:
+                    self._require_meant(args, invocation, before, "" if before is not None else alike(folder, name))
+                except ToolFailedError:
+                    self._forget(folder, effect)  # what an attempt that died left behind
+                    raise
                 self._change(folder, name, args.path, before, self._content(args, before), effect)
         return args.path
+
+    def _require_meant(
+        self, args: WriteFileArguments, invocation: Invocation, before: bytes | None, other: str
+    ) -> None:
+        """Raise ToolFailedError CHANGED_SINCE if a call would replace a version that its run does not know.
+
+        Raise NAME_ALIKE if the file is new and there is an ``other`` whose name reads alike.
+        """
+        if other:
+            raise ToolFailedError("NAME_ALIKE", f"there is another one that reads alike: {other!a}")
+        if not args.append and invocation.content_hash and sha256(before) not in self._known(args, invocation):
+            raise _changed_since()
 
     def _known(self, args: WriteFileArguments, invocation: Invocation) -> Collection[str]:
         """Return the SHA-256 of each version of a file that the run has read or written, "" where there was no file.

@@ -220,6 +220,22 @@ def _name_there(folder: int, name: str) -> str:
     return found[0] if found else name
 
 
+def alike(folder: int, name: str) -> str:
+    """Return the name of another entry that people read as the same name, or an empty string if there is none.
+
+    Case, width, invisible characters, spaces at either end and dots at the end are easily overlooked.
+    """
+    wanted = _as_read(name)
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries if entry.name != name)
+    return next((one for one in names if _as_read(one) == wanted), "")
+
+
+def _as_read(name: str) -> str:
+    shown = "".join(one for one in unicodedata.normalize("NFKC", name) if unicodedata.category(one) != "Cf")
+    return shown.casefold().strip().rstrip(" .")
+
+
 def is_there(folder: int, name: str) -> bool:
     """Return True if a folder has an entry of exactly this name. Raise OSError."""
     try:
