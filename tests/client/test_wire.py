@@ -45,6 +45,7 @@ EVERY_CALL = {
     "SendMessage": (PhylacteryClient, lambda c, **o: c.send_message("hola", **o)),
     "StreamMessage": (PhylacteryClient, lambda c, **o: drain(c.stream_message("hola", **o))),
     "AnswerApproval": (PhylacteryClient, lambda c, **o: c.answer_call("ap_1", HASH, approve=True, **o)),
+    "ReadApproval": (PhylacteryClient, lambda c, **o: c.read_approval("ap_1", HASH, **o)),
     "GetThread": (PhylacteryClient, lambda c, **o: c.get_thread("t1", **o)),
     "WatchThread": (PhylacteryClient, lambda c, **o: drain(c.watch_thread("t1", reconnect=False, **o))),
     "FetchFile": (PhylacteryClient, lambda c, **o: c.fetch_file("t1", "r1.f1", **o)),

@@ -50,6 +50,7 @@ each_rpc = pytest.mark.parametrize("rpc", RPCS.values(), ids=RPCS.keys())
 
 UNKNOWN = {
     "ChatService/AnswerApproval": "APPROVAL_NOT_FOUND",
+    "ChatService/ReadApproval": "APPROVAL_NOT_FOUND",
     "ChatService/GetThread": "THREAD_NOT_FOUND",
     "ChatService/ListMessages": "THREAD_NOT_FOUND",
     "ChatService/WatchThread": "THREAD_NOT_FOUND",

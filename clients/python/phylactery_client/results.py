@@ -35,6 +35,8 @@ class ApprovalArgument:
     path: str
     display: str = field(repr=False)
     control: bool
+    left_out: int = 0
+    """How many characters of the value ``display`` leaves out of its middle."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -244,3 +244,98 @@ async def test_no_code_is_kept_or_told(system: System, ana: Person) -> None:
     answered = await answer(ana, card)
     assert card.code not in f"{answered}{await ana.transcript()}"
     assert card.code.encode() not in system.everything_stored()
+
+
+BOTH = 'write "one" to a.txt and write "two" to b.txt'
+
+
+def shown_as(card: Any) -> chat_pb2.ShownApproval:
+    return chat_pb2.ShownApproval(approval_id=card.approval_id, args_hash=card.args_hash)
+
+
+@pytest.mark.parametrize("approve", [True, False])
+@pytest.mark.parametrize("turned", [False, True])
+async def test_a_whole_card_is_answered_in_one_turn(system: System, ana: Person, approve: bool, turned: bool) -> None:
+    card = await asked(ana, BOTH)
+    first, other = (card.also[0], card) if turned else (card, card.also[0])
+    answered = await answer(ana, first, approve=approve, also=[shown_as(other)])
+    assert (answered.run.id, answered.run.status) == (card.run_id, DONE)
+    assert [there(system, ana, name) for name in ("a.txt", "b.txt")] == [approve, approve]
+
+
+@pytest.mark.parametrize("what", ["another card", "another hash", "one is answered", "one hash twice"])
+async def test_what_is_not_exactly_the_card_that_was_shown_is_answered_not_even_in_part(
+    system: System, ana: Person, what: str
+) -> None:
+    card = await asked(ana, BOTH)
+    also = shown_as(card.also[0])
+    reason = "APPROVAL_CHANGED"
+    match what:
+        case "another card":
+            also = shown_as(await asked(ana, 'write "three" to c.txt'))
+        case "another hash":
+            also.args_hash = "sha256:" + "0" * 64
+        case "one hash twice":
+            also = chat_pb2.ShownApproval(approval_id=card.approval_id, args_hash="sha256:" + "0" * 64)
+        case _:
+            await answer(ana, card.also[0], approve=False)
+            reason = "APPROVAL_NOT_PENDING"
+    assert (await refusal(ana, card, also=[also]))[:2] == (Code.FAILED_PRECONDITION, reason)
+    assert (await ana.run(card.run_id)).status == SUSPENDED
+    assert not any(there(system, ana, name) for name in ("a.txt", "b.txt", "c.txt"))
+
+
+async def show(person: Person, card: Any, **other: Any) -> event_pb2.ApprovalRequired:
+    values = {"approval_id": card.approval_id, "args_hash": card.args_hash, **other}
+    request = chat_pb2.ReadApprovalRequest(**values)
+    return (await person.chat.ReadApproval(request, metadata=person.metadata, timeout=60)).approval
+
+
+async def test_what_a_card_leaves_out_is_counted_and_shown_whole(system: System, ana: Person) -> None:
+    value = "".join(f"line {number} " for number in range(600)) + "FIN"
+    card = await asked(ana, f'write "{value}" to a.txt')
+    by_path = {one.path: one for one in card.arguments}
+    assert by_path["/path"].left_out == 0
+    assert f"{by_path['/content'].left_out:,} characters left out" in by_path["/content"].display
+    whole = await show(ana, card)
+    assert [one.left_out for one in whole.arguments] == [0] * len(card.arguments)
+    assert {one.path: one.display for one in whole.arguments}["/content"] == f'"{value}"'
+    same = ("approval_id", "tool", "risk", "approval_class", "action", "run_id", "args_hash", "expire_time")
+    assert [getattr(whole, name) for name in same] == [getattr(card, name) for name in same]
+    assert (whole.code, list(whole.also)) == ("", [])
+    assert (await ana.run(card.run_id)).status == SUSPENDED
+
+
+async def test_each_call_of_a_card_is_shown_by_itself(system: System, ana: Person) -> None:
+    card = await asked(ana, BOTH)
+    for one, name in ((card, "a.txt"), (card.also[0], "b.txt")):
+        whole = await show(ana, one)
+        assert {argument.path: argument.display for argument in whole.arguments}["/path"] == f'"{name}"'
+
+
+@pytest.mark.parametrize("who", ["another person", "another hash", "unknown"])
+async def test_nothing_is_shown_of_what_was_not_shown_to_the_caller(system: System, ana: Person, who: str) -> None:
+    card = await asked(ana)
+    eve = system.person(f"eve{next(_numbers)}", "local")
+    other = {"another hash": {"args_hash": "sha256:" + "0" * 64}, "unknown": {"approval_id": "ap_none"}}.get(who, {})
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await show(eve if who == "another person" else ana, card, **other)
+    reason = "APPROVAL_CHANGED" if who == "another hash" else "APPROVAL_NOT_FOUND"
+    assert refused(caught.value).reason == reason
+
+
+@pytest.mark.parametrize("how", ["yes", "no", "expired", "withdrawn"])
+async def test_what_waits_no_more_is_not_shown_any_more(how: str, system: System, ana: Person) -> None:
+    card = await asked(ana)
+    match how:
+        case "expired":
+            system.clock.advance(3_600)
+        case "withdrawn":
+            await runs_of(system).CancelRun(run_pb2.CancelRunRequest(run_id=card.run_id), metadata=ana.metadata)
+        case _:
+            await answer(ana, card, approve=how == "yes")
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await show(ana, card)
+    found = refused(caught.value)
+    state = {"yes": "REDEEMED", "no": "REJECTED", "expired": "EXPIRED", "withdrawn": "CANCELLED"}[how]
+    assert (found.reason, found.metadata) == ("APPROVAL_NOT_PENDING", {"state": state})

@@ -65,8 +65,15 @@ def valid_requests() -> dict[str, list[Message]]:
         "ChatService/StreamMessage": [chat_pb2.StreamMessageRequest(**said | {"request_id": "request-2"})],
         "ChatService/AnswerApproval": [
             chat_pb2.AnswerApprovalRequest(
-                request_id="request-3", approval_id="ap_none", args_hash="sha256:" + "0" * 64, approve=True
+                request_id="request-3",
+                approval_id="ap_none",
+                args_hash="sha256:" + "0" * 64,
+                approve=True,
+                also=[chat_pb2.ShownApproval(approval_id="ap_other", args_hash="sha256:" + "1" * 64)],
             )
+        ],
+        "ChatService/ReadApproval": [
+            chat_pb2.ReadApprovalRequest(approval_id="ap_none", args_hash="sha256:" + "0" * 64)
         ],
         "ChatService/GetThread": [chat_pb2.GetThreadRequest(thread_id="t9")],
         "ChatService/FetchFile": [chat_pb2.FetchFileRequest(thread_id="t9", file_id="r1.f1")],

@@ -185,14 +185,16 @@ class PhylacteryClient(ServiceClient):
         args_hash: str,
         *,
         approve: bool,
+        also: Sequence[tuple[str, str]] = (),
         wait: bool = True,
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> Turn:
         """Answer one call of a card, by its approval and the hash that was shown, and return the turn that goes on.
 
-        No words are read, and whatever else waits goes on waiting. The same request_id with the same body returns the
-        same turn again. wait=False returns an empty turn as soon as the answer is stored.
+        No words are read, and whatever else waits goes on waiting. also are all the other calls of its card, each with
+        its hash, if the answer is for the whole card. The same request_id with the same body returns the same turn
+        again. wait=False returns an empty turn as soon as the answer is stored.
         Raise NotFoundError APPROVAL_NOT_FOUND; FailedPreconditionError APPROVAL_NOT_PENDING (answered, withdrawn or
         expired), APPROVAL_CHANGED, APPROVAL_OF_ANOTHER (a no withdraws it).
         """
@@ -202,9 +204,18 @@ class PhylacteryClient(ServiceClient):
             args_hash=args_hash,
             approve=approve,
             no_wait=not wait,
+            also=[chat_pb2.ShownApproval(approval_id=one, args_hash=shown) for one, shown in also],
         )
         seconds = self._seconds(timeout, TURN_TIMEOUT) if wait else timeout
         return decode(Turn, self._call(self._chat.AnswerApproval, request, seconds))
+
+    def read_approval(self, approval_id: str, args_hash: str, *, timeout: float | None = None) -> PendingApproval:
+        """Return a call of a card that waits, with its arguments whole where the card leaves out the middle of a value.
+
+        There is no code in it. Raise as answer_call for a call that waits no more, or that has another hash.
+        """
+        request = chat_pb2.ReadApprovalRequest(approval_id=approval_id, args_hash=args_hash)
+        return decode(PendingApproval, (self._call(self._chat.ReadApproval, request, timeout)).approval)
 
     def get_thread(self, thread_id: str, *, timeout: float | None = None) -> Thread:
         """Return a thread's state."""

@@ -259,9 +259,9 @@ class RiskGateAdapter:
         )
         await self._answer(self._connection.decisions.ReportOutcome, request)
 
-    async def get_approval(self, approval_id: str) -> ApprovalInfo:
-        """Return the approval. Raise GateRefusedError with APPROVAL_NOT_FOUND."""
-        request = approval_pb2.GetApprovalRequest(approval_id=approval_id)
+    async def get_approval(self, approval_id: str, *, full: bool = False) -> ApprovalInfo:
+        """Return the approval, with long values whole if ``full``. Raise GateRefusedError with APPROVAL_NOT_FOUND."""
+        request = approval_pb2.GetApprovalRequest(approval_id=approval_id, full=full)
         return approval_info((await self._answer(self._connection.approvals.GetApproval, request)).approval)
 
     async def approve(self, approval_id: str, *, args_hash: str, code: str, thread_id: str) -> ApprovalInfo:
@@ -363,7 +363,9 @@ def _risk(risk: types_pb2.RiskLevel.ValueType) -> str:
 
 def approval_info(approval: types_pb2.Approval) -> ApprovalInfo:
     """Return an approval as RiskGate shows it; where it shows a part of the arguments, the last one says so."""
-    arguments = [GateArgument(view.path, view.display, view.control) for view in approval.arguments]
+    arguments = [
+        GateArgument(view.path, view.display, view.control, view.characters_left_out) for view in approval.arguments
+    ]
     if approval.arguments_left_out:
         arguments.append(GateArgument("/…", f"…«{approval.arguments_left_out:,} arguments left out»…", control=True))
     return ApprovalInfo(

@@ -90,6 +90,14 @@ class AnswerRequest(EdgeModel):
     args_hash: ArgsHash
     approve: bool = False
     no_wait: bool = False
+    also: Annotated[tuple[ShownApproval, ...], Field(max_length=19)] = ()
+
+
+class ReadRequest(EdgeModel):
+    """ReadApproval."""
+
+    approval_id: Identifier
+    args_hash: ArgsHash
 
 
 class LocationRequest(EdgeModel):
@@ -256,6 +264,12 @@ class ChatEdge:
             return None
         return await self._told(await self._answered(commit))
 
+    async def read(self, principal: Principal, request: ReadRequest) -> PendingApproval:
+        """Return a pending approval of the caller's with its arguments whole. Raise as ApprovalAnswers.look."""
+        owner = owner_of(principal)
+        run, info = await self.answers.look(owner, request.approval_id, request.args_hash, full=True)
+        return await self.showing.whole(run, info)
+
     async def _told(self, turn: StoredTurn) -> Answer:
         """Return what a turn that has ended answers."""
         run = await self.runs.get(turn.owner, turn.run_id)
@@ -351,13 +365,14 @@ class ChatEdge:
 
     async def _commit_answer(self, principal: Principal, request: AnswerRequest, turn_id: str) -> StoredTurn:
         owner = owner_of(principal)
-        answer = ApprovalAnswer(request.approval_id, request.args_hash, request.approve)
+        also = tuple((one.approval_id, one.args_hash) for one in request.also)
+        answer = ApprovalAnswer(request.approval_id, request.args_hash, request.approve, also)
         body_hash = self.sealer.body_hash(answer.body)
         # An answer that is already stored is not looked up again: it may have closed its approval itself.
         if (turn := await self.inbox.find(owner, request.request_id, body_hash)) is not None:
             return self._again(turn)
         answered = await self.answers.read(owner, answer)
-        taken = await self.sanitizing.take(owner, answered.reply, turn_id=turn_id)
+        taken = await self.sanitizing.take(owner, answered.reply, turn_id=turn_id, also=answered.codes)
         return await self.accept(
             Incoming(
                 owner=owner,
@@ -550,8 +565,16 @@ class ChatServicer(chat_pb2_grpc.ChatServiceServicer):
         self, request: chat_pb2.AnswerApprovalRequest, _context: Context
     ) -> chat_pb2.AnswerApprovalResponse:
         """Accept an answer to an approval and return its turn."""
-        answer = await self._edge.answer(current_principal(), from_message(AnswerRequest, request))
+        also = tuple(fields(ShownApproval, one) for one in request.also)
+        answer = await self._edge.answer(current_principal(), from_message(AnswerRequest, request, also=also))
         return chat_pb2.AnswerApprovalResponse() if answer is None else answer_to_approval(answer)
+
+    async def ReadApproval(
+        self, request: chat_pb2.ReadApprovalRequest, _context: Context
+    ) -> chat_pb2.ReadApprovalResponse:
+        """Return a pending approval with its arguments whole."""
+        pending = await self._edge.read(current_principal(), from_message(ReadRequest, request))
+        return chat_pb2.ReadApprovalResponse(approval=approval_message(pending))
 
     async def GetThread(self, request: chat_pb2.GetThreadRequest, _context: Context) -> chat_pb2.GetThreadResponse:
         """Return a thread's state."""

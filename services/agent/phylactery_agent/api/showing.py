@@ -73,6 +73,15 @@ class Showing:
         whole = card[0] | ({"also": card[1:]} if card[1:] else {}) | {"run_id": run.run_id}
         return PendingApproval(whole, live)
 
+    async def whole(self, run: StoredRun, info: ApprovalInfo) -> PendingApproval:
+        """Return one approval of a run as on its card, with the arguments that ``info`` has, and without a code."""
+        stored = await self._log.newest(run.run_id, APPROVAL)
+        found = _from(info.id, stored.payload) if stored is not None and stored.payload else ()
+        plain = {"tool": info.tool, "risk": info.risk, "approval_class": info.approval_class}
+        one = next((one for one in found if one["approval_id"] == info.id), {"approval_id": info.id, **plain})
+        live = replace(await self._with_previews(run.owner, info), code="")
+        return PendingApproval(one | {"run_id": run.run_id}, {info.id: live})
+
     async def all_pending(self, owner: Owner, thread_id: str) -> Sequence[PendingApproval]:
         """Return the pending cards in one of the owner's threads, the newest first."""
         runs = await self._runs.waiting_in(owner, thread_id)
@@ -126,8 +135,11 @@ class Showing:
             return "", None
         except GateRefusedError as error:
             return error.reason, None
-        more = await self._previews.of(owner, info) if info.state == "PENDING" else ()
-        return info.state, replace(info, arguments=(*info.arguments, *more)) if more else info
+        return info.state, await self._with_previews(owner, info) if info.state == "PENDING" else info
+
+    async def _with_previews(self, owner: Owner, info: ApprovalInfo) -> ApprovalInfo:
+        more = await self._previews.of(owner, info)
+        return replace(info, arguments=(*info.arguments, *more)) if more else info
 
 
 def _ids(card: Mapping[str, Any]) -> list[str]:
@@ -172,4 +184,9 @@ def _fill(card: event_pb2.ApprovalRequired, live: Mapping[str, ApprovalInfo]) ->
         if (info := live.get(message.approval_id)) is not None:
             message.code, message.args_hash = info.code, info.args_hash
             for argument in info.arguments:
-                message.arguments.add(path=argument.path, display=argument.display, control=argument.control)
+                message.arguments.add(
+                    path=argument.path,
+                    display=argument.display,
+                    control=argument.control,
+                    left_out=argument.left_out,
+                )

@@ -118,6 +118,8 @@ class GateArgument:
     path: str
     display: str
     control: bool = False
+    left_out: int = 0
+    """How many characters of the value are not in ``display``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +176,8 @@ class Gate(Protocol):
         """Consume the permit. Raise GateRefusedError."""
         ...
 
-    async def get_approval(self, approval_id: str) -> ApprovalInfo:
-        """Return the approval. Raise GateRefusedError with APPROVAL_NOT_FOUND."""
+    async def get_approval(self, approval_id: str, *, full: bool = False) -> ApprovalInfo:
+        """Return the approval, with long values whole if ``full``. Raise GateRefusedError with APPROVAL_NOT_FOUND."""
         ...
 
     async def approve(self, approval_id: str, *, args_hash: str, code: str, thread_id: str) -> ApprovalInfo:

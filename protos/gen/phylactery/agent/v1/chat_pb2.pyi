@@ -495,7 +495,7 @@ Global___StreamMessageResponse: _TypeAlias = StreamMessageResponse  # noqa: Y015
 
 @_typing.final
 class AnswerApprovalRequest(_message.Message):
-    """AnswerApprovalRequest is a yes or no to one approval."""
+    """AnswerApprovalRequest is a yes or no to one approval, or to several of one card."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -504,6 +504,7 @@ class AnswerApprovalRequest(_message.Message):
     ARGS_HASH_FIELD_NUMBER: _builtins.int
     APPROVE_FIELD_NUMBER: _builtins.int
     NO_WAIT_FIELD_NUMBER: _builtins.int
+    ALSO_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user, together with those of
     messages. Required.
@@ -518,6 +519,13 @@ class AnswerApprovalRequest(_message.Message):
     """no_wait returns an empty response as soon as the answer is stored; WatchThread tells what comes of it. It is not part
     of the body for idempotency.
     """
+    @_builtins.property
+    def also(self) -> _containers.RepeatedCompositeFieldContainer[Global___ShownApproval]:
+        """also are the other approvals of the same card, all of class self, at most 19: then the answer is for the whole card,
+        in one turn, or for nothing. They must be all that wait on it, otherwise the call fails with APPROVAL_CHANGED. The
+        quoted of each is ignored. Part of the body for idempotency.
+        """
+
     def __init__(
         self,
         *,
@@ -526,10 +534,11 @@ class AnswerApprovalRequest(_message.Message):
         args_hash: _builtins.str = ...,
         approve: _builtins.bool = ...,
         no_wait: _builtins.bool = ...,
+        also: _abc.Iterable[Global___ShownApproval] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "approve", b"approve", "args_hash", b"args_hash", "no_wait", b"no_wait", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["also", b"also", "approval_id", b"approval_id", "approve", b"approve", "args_hash", b"args_hash", "no_wait", b"no_wait", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -574,6 +583,56 @@ class AnswerApprovalResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AnswerApprovalResponse: _TypeAlias = AnswerApprovalResponse  # noqa: Y015
+
+@_typing.final
+class ReadApprovalRequest(_message.Message):
+    """ReadApprovalRequest identifies an approval as it was shown."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    ARGS_HASH_FIELD_NUMBER: _builtins.int
+    approval_id: _builtins.str
+    """approval_id is the approval. Required."""
+    args_hash: _builtins.str
+    """args_hash is the args_hash of the card that was shown: "sha256:" and 64 hex digits. Required."""
+    def __init__(
+        self,
+        *,
+        approval_id: _builtins.str = ...,
+        args_hash: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "args_hash", b"args_hash"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadApprovalRequest: _TypeAlias = ReadApprovalRequest  # noqa: Y015
+
+@_typing.final
+class ReadApprovalResponse(_message.Message):
+    """ReadApprovalResponse is the approval, whole."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    APPROVAL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def approval(self) -> _event_pb2.ApprovalRequired:
+        """approval is the call as on its card, without a code and without the other calls of the card."""
+
+    def __init__(
+        self,
+        *,
+        approval: _event_pb2.ApprovalRequired | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadApprovalResponse: _TypeAlias = ReadApprovalResponse  # noqa: Y015
 
 @_typing.final
 class WatchThreadRequest(_message.Message):

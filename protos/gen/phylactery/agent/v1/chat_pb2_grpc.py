@@ -57,6 +57,11 @@ class ChatServiceStub:
                 request_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.AnswerApprovalRequest.SerializeToString,
                 response_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.AnswerApprovalResponse.FromString,
                 _registered_method=True)
+        self.ReadApproval = channel.unary_unary(
+                '/phylactery.agent.v1.ChatService/ReadApproval',
+                request_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.ReadApprovalRequest.SerializeToString,
+                response_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.ReadApprovalResponse.FromString,
+                _registered_method=True)
         self.GetThread = channel.unary_unary(
                 '/phylactery.agent.v1.ChatService/GetThread',
                 request_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.GetThreadRequest.SerializeToString,
@@ -122,7 +127,7 @@ class ChatServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AnswerApproval(self, request, context):
-        """AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+        """AnswerApproval answers a pending approval of one of the caller's own runs with yes or no and waits for the reply of
         that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
         the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
         same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
@@ -132,6 +137,15 @@ class ChatServiceServicer:
         yes to one that another person has to give. A no to that one withdraws it. Of two answers at the same moment the one
         stored first holds; the turn of the other changes nothing, and its reply says so. The turn continues if the caller
         disconnects.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadApproval(self, request, context):
+        """ReadApproval returns one pending approval of the caller's own runs with its arguments whole, up to 1 MiB characters
+        together, where its card leaves out the middle of a long value. What is sensitive stays hidden, and there is no code
+        in it. It fails as AnswerApproval does for an approval that waits no more, or has another args_hash.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -206,6 +220,11 @@ def add_ChatServiceServicer_to_server(servicer, server):
                     servicer.AnswerApproval,
                     request_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.AnswerApprovalRequest.FromString,
                     response_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.AnswerApprovalResponse.SerializeToString,
+            ),
+            'ReadApproval': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadApproval,
+                    request_deserializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.ReadApprovalRequest.FromString,
+                    response_serializer=phylactery_dot_agent_dot_v1_dot_chat__pb2.ReadApprovalResponse.SerializeToString,
             ),
             'GetThread': grpc.unary_unary_rpc_method_handler(
                     servicer.GetThread,
@@ -344,6 +363,33 @@ class ChatService:
             '/phylactery.agent.v1.ChatService/AnswerApproval',
             phylactery_dot_agent_dot_v1_dot_chat__pb2.AnswerApprovalRequest.SerializeToString,
             phylactery_dot_agent_dot_v1_dot_chat__pb2.AnswerApprovalResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadApproval(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.agent.v1.ChatService/ReadApproval',
+            phylactery_dot_agent_dot_v1_dot_chat__pb2.ReadApprovalRequest.SerializeToString,
+            phylactery_dot_agent_dot_v1_dot_chat__pb2.ReadApprovalResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -56,7 +56,7 @@ class ChatServiceStub:
     with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
     """
     AnswerApproval: _grpc.UnaryUnaryMultiCallable[_chat_pb2.AnswerApprovalRequest, _chat_pb2.AnswerApprovalResponse]
-    """AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+    """AnswerApproval answers a pending approval of one of the caller's own runs with yes or no and waits for the reply of
     that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
     the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
     same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
@@ -66,6 +66,11 @@ class ChatServiceStub:
     yes to one that another person has to give. A no to that one withdraws it. Of two answers at the same moment the one
     stored first holds; the turn of the other changes nothing, and its reply says so. The turn continues if the caller
     disconnects.
+    """
+    ReadApproval: _grpc.UnaryUnaryMultiCallable[_chat_pb2.ReadApprovalRequest, _chat_pb2.ReadApprovalResponse]
+    """ReadApproval returns one pending approval of the caller's own runs with its arguments whole, up to 1 MiB characters
+    together, where its card leaves out the middle of a long value. What is sensitive stays hidden, and there is no code
+    in it. It fails as AnswerApproval does for an approval that waits no more, or has another args_hash.
     """
     GetThread: _grpc.UnaryUnaryMultiCallable[_chat_pb2.GetThreadRequest, _chat_pb2.GetThreadResponse]
     """GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that
@@ -122,7 +127,7 @@ class ChatServiceAsyncStub(ChatServiceStub):
     with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
     """
     AnswerApproval: _aio.UnaryUnaryMultiCallable[_chat_pb2.AnswerApprovalRequest, _chat_pb2.AnswerApprovalResponse]  # type: ignore[assignment]
-    """AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+    """AnswerApproval answers a pending approval of one of the caller's own runs with yes or no and waits for the reply of
     that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
     the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
     same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
@@ -132,6 +137,11 @@ class ChatServiceAsyncStub(ChatServiceStub):
     yes to one that another person has to give. A no to that one withdraws it. Of two answers at the same moment the one
     stored first holds; the turn of the other changes nothing, and its reply says so. The turn continues if the caller
     disconnects.
+    """
+    ReadApproval: _aio.UnaryUnaryMultiCallable[_chat_pb2.ReadApprovalRequest, _chat_pb2.ReadApprovalResponse]  # type: ignore[assignment]
+    """ReadApproval returns one pending approval of the caller's own runs with its arguments whole, up to 1 MiB characters
+    together, where its card leaves out the middle of a long value. What is sensitive stays hidden, and there is no code
+    in it. It fails as AnswerApproval does for an approval that waits no more, or has another args_hash.
     """
     GetThread: _aio.UnaryUnaryMultiCallable[_chat_pb2.GetThreadRequest, _chat_pb2.GetThreadResponse]  # type: ignore[assignment]
     """GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that
@@ -209,7 +219,7 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _chat_pb2.AnswerApprovalRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_chat_pb2.AnswerApprovalResponse, _abc.Awaitable[_chat_pb2.AnswerApprovalResponse]]:
-        """AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+        """AnswerApproval answers a pending approval of one of the caller's own runs with yes or no and waits for the reply of
         that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
         the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
         same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
@@ -219,6 +229,17 @@ class ChatServiceServicer(metaclass=_abc_1.ABCMeta):
         yes to one that another person has to give. A no to that one withdraws it. Of two answers at the same moment the one
         stored first holds; the turn of the other changes nothing, and its reply says so. The turn continues if the caller
         disconnects.
+        """
+
+    @_abc_1.abstractmethod
+    def ReadApproval(
+        self,
+        request: _chat_pb2.ReadApprovalRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_chat_pb2.ReadApprovalResponse, _abc.Awaitable[_chat_pb2.ReadApprovalResponse]]:
+        """ReadApproval returns one pending approval of the caller's own runs with its arguments whole, up to 1 MiB characters
+        together, where its card leaves out the middle of a long value. What is sensitive stays hidden, and there is no code
+        in it. It fails as AnswerApproval does for an approval that waits no more, or has another args_hash.
         """
 
     @_abc_1.abstractmethod

@@ -541,22 +541,28 @@ class ApprovalArgument(_message.Message):
     PATH_FIELD_NUMBER: _builtins.int
     DISPLAY_FIELD_NUMBER: _builtins.int
     CONTROL_FIELD_NUMBER: _builtins.int
+    LEFT_OUT_FIELD_NUMBER: _builtins.int
     path: _builtins.str
     """path is the JSON Pointer of the argument."""
     display: _builtins.str
     """display is the value as JSON with everything unprintable made visible."""
     control: _builtins.bool
     """control is true if the argument determines the target of the effect."""
+    left_out: _builtins.int
+    """left_out is the number of characters of the value's JSON that display leaves out of its middle, and says so. 0 if
+    display is complete; ChatService.ReadApproval returns it complete.
+    """
     def __init__(
         self,
         *,
         path: _builtins.str = ...,
         display: _builtins.str = ...,
         control: _builtins.bool = ...,
+        left_out: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["control", b"control", "display", b"display", "path", b"path"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["control", b"control", "display", b"display", "left_out", b"left_out", "path", b"path"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

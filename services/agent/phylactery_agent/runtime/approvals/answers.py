@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from phylactery_chassis.errors import FailedPrecondition, NotFound, Unavailable
 
@@ -19,17 +20,19 @@ PENDING = "PENDING"
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswer:
-    """A yes or no to one approval, as its card was shown."""
+    """A yes or no to one approval, as its card was shown, and to others of the same card."""
 
     approval_id: str
     args_hash: str
     approve: bool
+    also: Sequence[tuple[str, str]] = ()
+    """The others, each with the hash that was shown."""
 
     @property
     def body(self) -> bytes:
         """Return the content that must match when a request_id is repeated; no message has the same."""
         answer = {"approval_id": self.approval_id, "args_hash": self.args_hash, "approve": self.approve}
-        return json.dumps(answer, sort_keys=True).encode()
+        return json.dumps(answer | ({"also": list(self.also)} if self.also else {}), sort_keys=True).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class Answered:
 
     run: StoredRun
     reply: str
+    codes: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The codes of the other approvals that it answers, by their ids."""
 
 
 class ApprovalAnswers:
@@ -53,14 +58,44 @@ class ApprovalAnswers:
     async def read(self, owner: Owner, answer: ApprovalAnswer) -> Answered:
         """Return the run that asked and the reply for it.
 
-        Raise NotFound APPROVAL_NOT_FOUND; FailedPrecondition APPROVAL_NOT_PENDING, APPROVAL_CHANGED and
-        APPROVAL_OF_ANOTHER; Unavailable RISKGATE_UNAVAILABLE.
+        Raise as ``look``; FailedPrecondition APPROVAL_OF_ANOTHER.
         """
-        asked = await self._asked(owner, answer.approval_id)
+        shown = dict.fromkeys(((answer.approval_id, answer.args_hash), *answer.also))
+        looked = [await self.look(owner, *one) for one in shown]
+        run = looked[0][0]
+        found = {asked.id: asked for _, asked in looked}
+        waiting = [one.approval_id for one in run.card if one.open]
+        if len(found) > 1 and sorted(found) != sorted(waiting):
+            raise _refused(
+                "APPROVAL_CHANGED",
+                f"what waits beside approval '{answer.approval_id}' is not what was shown with it; show the card again",
+                answer.approval_id,
+            )
+        # in the order of the card: the run is resumed by the one it waits for
+        first, *others = [found[one] for one in waiting] if len(found) > 1 else found.values()
+        for asked in found.values() if answer.approve or others else ():
+            if asked.approval_class != SELF_CLASS or not asked.code:
+                raise _refused(
+                    "APPROVAL_OF_ANOTHER",
+                    f"another person has to approve '{asked.id}'; whoever asked for it can only withdraw it, with a no",
+                    asked.id,
+                )
+        reply = f"APPROVE {first.id} {first.code}" if answer.approve else f"REJECT {first.id}"
+        return Answered(run, reply, {one.id: one.code for one in others})
+
+    async def look(
+        self, owner: Owner, approval_id: str, args_hash: str, *, full: bool = False
+    ) -> tuple[StoredRun, ApprovalInfo]:
+        """Return an approval that waits for the owner, as it was shown, and the run that asked.
+
+        Raise NotFound APPROVAL_NOT_FOUND; FailedPrecondition APPROVAL_NOT_PENDING and APPROVAL_CHANGED; Unavailable
+        RISKGATE_UNAVAILABLE.
+        """
+        asked = await self._asked(owner, approval_id, full=full)
         try:  # an approver may see what another person asked: the run tells whose it is
             run = await self._runs.get(owner, asked.run_id)
         except NotFound:
-            raise _unknown(answer.approval_id) from None
+            raise _unknown(approval_id) from None
         state = asked.state if asked.state != PENDING or _waits(run, asked.id) else "CANCELLED"
         if state != PENDING:
             raise FailedPrecondition(
@@ -68,25 +103,17 @@ class ApprovalAnswers:
                 f"approval '{asked.id}' waits for no answer any more ({state.lower()}), so nothing was changed",
                 metadata={"state": state},
             )
-        if asked.args_hash != answer.args_hash:
+        if asked.args_hash != args_hash:
             raise _refused(
                 "APPROVAL_CHANGED",
                 f"the card of approval '{asked.id}' changed since it was shown; show it again and ask once more",
                 asked.id,
             )
-        if not answer.approve:
-            return Answered(run, f"REJECT {asked.id}")
-        if asked.approval_class != SELF_CLASS or not asked.code:
-            raise _refused(
-                "APPROVAL_OF_ANOTHER",
-                f"another person has to approve '{asked.id}'; whoever asked for it can only withdraw it, with a no",
-                asked.id,
-            )
-        return Answered(run, f"APPROVE {asked.id} {asked.code}")
+        return run, asked
 
-    async def _asked(self, owner: Owner, approval_id: str) -> ApprovalInfo:
+    async def _asked(self, owner: Owner, approval_id: str, *, full: bool) -> ApprovalInfo:
         try:
-            return await self._services.gate(owner).get_approval(approval_id)
+            return await self._services.gate(owner).get_approval(approval_id, full=full)
         except GateUnavailableError:
             raise Unavailable(
                 "RISKGATE_UNAVAILABLE",

@@ -842,7 +842,7 @@ func (x *StreamMessageResponse) GetEvent() *Event {
 	return nil
 }
 
-// AnswerApprovalRequest is a yes or no to one approval.
+// AnswerApprovalRequest is a yes or no to one approval, or to several of one card.
 type AnswerApprovalRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user, together with those of
@@ -856,7 +856,11 @@ type AnswerApprovalRequest struct {
 	Approve bool `protobuf:"varint,4,opt,name=approve,proto3" json:"approve,omitempty"`
 	// no_wait returns an empty response as soon as the answer is stored; WatchThread tells what comes of it. It is not part
 	// of the body for idempotency.
-	NoWait        bool `protobuf:"varint,5,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
+	NoWait bool `protobuf:"varint,5,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
+	// also are the other approvals of the same card, all of class self, at most 19: then the answer is for the whole card,
+	// in one turn, or for nothing. They must be all that wait on it, otherwise the call fails with APPROVAL_CHANGED. The
+	// quoted of each is ignored. Part of the body for idempotency.
+	Also          []*ShownApproval `protobuf:"bytes,6,rep,name=also,proto3" json:"also,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -924,6 +928,13 @@ func (x *AnswerApprovalRequest) GetNoWait() bool {
 		return x.NoWait
 	}
 	return false
+}
+
+func (x *AnswerApprovalRequest) GetAlso() []*ShownApproval {
+	if x != nil {
+		return x.Also
+	}
+	return nil
 }
 
 // AnswerApprovalResponse is the result of the turn; empty if no_wait was set.
@@ -999,6 +1010,107 @@ func (x *AnswerApprovalResponse) GetLastSequence() int64 {
 	return 0
 }
 
+// ReadApprovalRequest identifies an approval as it was shown.
+type ReadApprovalRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// approval_id is the approval. Required.
+	ApprovalId string `protobuf:"bytes,1,opt,name=approval_id,json=approvalId,proto3" json:"approval_id,omitempty"`
+	// args_hash is the args_hash of the card that was shown: "sha256:" and 64 hex digits. Required.
+	ArgsHash      string `protobuf:"bytes,2,opt,name=args_hash,json=argsHash,proto3" json:"args_hash,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadApprovalRequest) Reset() {
+	*x = ReadApprovalRequest{}
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadApprovalRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadApprovalRequest) ProtoMessage() {}
+
+func (x *ReadApprovalRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadApprovalRequest.ProtoReflect.Descriptor instead.
+func (*ReadApprovalRequest) Descriptor() ([]byte, []int) {
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ReadApprovalRequest) GetApprovalId() string {
+	if x != nil {
+		return x.ApprovalId
+	}
+	return ""
+}
+
+func (x *ReadApprovalRequest) GetArgsHash() string {
+	if x != nil {
+		return x.ArgsHash
+	}
+	return ""
+}
+
+// ReadApprovalResponse is the approval, whole.
+type ReadApprovalResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// approval is the call as on its card, without a code and without the other calls of the card.
+	Approval      *ApprovalRequired `protobuf:"bytes,1,opt,name=approval,proto3" json:"approval,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadApprovalResponse) Reset() {
+	*x = ReadApprovalResponse{}
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadApprovalResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadApprovalResponse) ProtoMessage() {}
+
+func (x *ReadApprovalResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadApprovalResponse.ProtoReflect.Descriptor instead.
+func (*ReadApprovalResponse) Descriptor() ([]byte, []int) {
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ReadApprovalResponse) GetApproval() *ApprovalRequired {
+	if x != nil {
+		return x.Approval
+	}
+	return nil
+}
+
 // WatchThreadRequest identifies a thread and the position to start from.
 type WatchThreadRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1012,7 +1124,7 @@ type WatchThreadRequest struct {
 
 func (x *WatchThreadRequest) Reset() {
 	*x = WatchThreadRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[10]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1024,7 +1136,7 @@ func (x *WatchThreadRequest) String() string {
 func (*WatchThreadRequest) ProtoMessage() {}
 
 func (x *WatchThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[10]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1037,7 +1149,7 @@ func (x *WatchThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchThreadRequest.ProtoReflect.Descriptor instead.
 func (*WatchThreadRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{10}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchThreadRequest) GetThreadId() string {
@@ -1065,7 +1177,7 @@ type WatchThreadResponse struct {
 
 func (x *WatchThreadResponse) Reset() {
 	*x = WatchThreadResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[11]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1077,7 +1189,7 @@ func (x *WatchThreadResponse) String() string {
 func (*WatchThreadResponse) ProtoMessage() {}
 
 func (x *WatchThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[11]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1090,7 +1202,7 @@ func (x *WatchThreadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchThreadResponse.ProtoReflect.Descriptor instead.
 func (*WatchThreadResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{11}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WatchThreadResponse) GetEvent() *Event {
@@ -1111,7 +1223,7 @@ type GetThreadRequest struct {
 
 func (x *GetThreadRequest) Reset() {
 	*x = GetThreadRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[12]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1235,7 @@ func (x *GetThreadRequest) String() string {
 func (*GetThreadRequest) ProtoMessage() {}
 
 func (x *GetThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[12]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1248,7 @@ func (x *GetThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetThreadRequest.ProtoReflect.Descriptor instead.
 func (*GetThreadRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{12}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetThreadRequest) GetThreadId() string {
@@ -1157,7 +1269,7 @@ type GetThreadResponse struct {
 
 func (x *GetThreadResponse) Reset() {
 	*x = GetThreadResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[13]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1281,7 @@ func (x *GetThreadResponse) String() string {
 func (*GetThreadResponse) ProtoMessage() {}
 
 func (x *GetThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[13]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1294,7 @@ func (x *GetThreadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetThreadResponse.ProtoReflect.Descriptor instead.
 func (*GetThreadResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{13}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetThreadResponse) GetThread() *Thread {
@@ -1221,7 +1333,7 @@ type Thread struct {
 
 func (x *Thread) Reset() {
 	*x = Thread{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[14]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1345,7 @@ func (x *Thread) String() string {
 func (*Thread) ProtoMessage() {}
 
 func (x *Thread) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[14]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1246,7 +1358,7 @@ func (x *Thread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Thread.ProtoReflect.Descriptor instead.
 func (*Thread) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{14}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Thread) GetId() string {
@@ -1325,7 +1437,7 @@ type ListThreadsRequest struct {
 
 func (x *ListThreadsRequest) Reset() {
 	*x = ListThreadsRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[15]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1337,7 +1449,7 @@ func (x *ListThreadsRequest) String() string {
 func (*ListThreadsRequest) ProtoMessage() {}
 
 func (x *ListThreadsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[15]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1350,7 +1462,7 @@ func (x *ListThreadsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListThreadsRequest.ProtoReflect.Descriptor instead.
 func (*ListThreadsRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{15}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListThreadsRequest) GetPageSize() int32 {
@@ -1380,7 +1492,7 @@ type ListThreadsResponse struct {
 
 func (x *ListThreadsResponse) Reset() {
 	*x = ListThreadsResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[16]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1504,7 @@ func (x *ListThreadsResponse) String() string {
 func (*ListThreadsResponse) ProtoMessage() {}
 
 func (x *ListThreadsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[16]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1517,7 @@ func (x *ListThreadsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListThreadsResponse.ProtoReflect.Descriptor instead.
 func (*ListThreadsResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{16}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListThreadsResponse) GetThreads() []*Thread {
@@ -1433,7 +1545,7 @@ type DeleteThreadRequest struct {
 
 func (x *DeleteThreadRequest) Reset() {
 	*x = DeleteThreadRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[17]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +1557,7 @@ func (x *DeleteThreadRequest) String() string {
 func (*DeleteThreadRequest) ProtoMessage() {}
 
 func (x *DeleteThreadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[17]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +1570,7 @@ func (x *DeleteThreadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteThreadRequest.ProtoReflect.Descriptor instead.
 func (*DeleteThreadRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{17}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *DeleteThreadRequest) GetThreadId() string {
@@ -1477,7 +1589,7 @@ type DeleteThreadResponse struct {
 
 func (x *DeleteThreadResponse) Reset() {
 	*x = DeleteThreadResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[18]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1489,7 +1601,7 @@ func (x *DeleteThreadResponse) String() string {
 func (*DeleteThreadResponse) ProtoMessage() {}
 
 func (x *DeleteThreadResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[18]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1502,7 +1614,7 @@ func (x *DeleteThreadResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteThreadResponse.ProtoReflect.Descriptor instead.
 func (*DeleteThreadResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{18}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{20}
 }
 
 // Message is one message of a thread.
@@ -1528,7 +1640,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[19]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1540,7 +1652,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[19]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1553,7 +1665,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{19}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Message) GetId() string {
@@ -1620,7 +1732,7 @@ type ListMessagesRequest struct {
 
 func (x *ListMessagesRequest) Reset() {
 	*x = ListMessagesRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[20]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1632,7 +1744,7 @@ func (x *ListMessagesRequest) String() string {
 func (*ListMessagesRequest) ProtoMessage() {}
 
 func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[20]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1645,7 +1757,7 @@ func (x *ListMessagesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesRequest.ProtoReflect.Descriptor instead.
 func (*ListMessagesRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{20}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListMessagesRequest) GetThreadId() string {
@@ -1682,7 +1794,7 @@ type ListMessagesResponse struct {
 
 func (x *ListMessagesResponse) Reset() {
 	*x = ListMessagesResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[21]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1806,7 @@ func (x *ListMessagesResponse) String() string {
 func (*ListMessagesResponse) ProtoMessage() {}
 
 func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[21]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1819,7 @@ func (x *ListMessagesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListMessagesResponse.ProtoReflect.Descriptor instead.
 func (*ListMessagesResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{21}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListMessagesResponse) GetMessages() []*Message {
@@ -1737,7 +1849,7 @@ type FetchFileRequest struct {
 
 func (x *FetchFileRequest) Reset() {
 	*x = FetchFileRequest{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[22]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1749,7 +1861,7 @@ func (x *FetchFileRequest) String() string {
 func (*FetchFileRequest) ProtoMessage() {}
 
 func (x *FetchFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[22]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1762,7 +1874,7 @@ func (x *FetchFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchFileRequest.ProtoReflect.Descriptor instead.
 func (*FetchFileRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{22}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *FetchFileRequest) GetThreadId() string {
@@ -1795,7 +1907,7 @@ type FetchFileResponse struct {
 
 func (x *FetchFileResponse) Reset() {
 	*x = FetchFileResponse{}
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[23]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +1919,7 @@ func (x *FetchFileResponse) String() string {
 func (*FetchFileResponse) ProtoMessage() {}
 
 func (x *FetchFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[23]
+	mi := &file_phylactery_agent_v1_chat_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +1932,7 @@ func (x *FetchFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchFileResponse.ProtoReflect.Descriptor instead.
 func (*FetchFileResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{23}
+	return file_phylactery_agent_v1_chat_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FetchFileResponse) GetPart() isFetchFileResponse_Part {
@@ -1924,7 +2036,7 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\x0emessage_starts\x18\n" +
 	" \x03(\x05R\rmessageStarts\"I\n" +
 	"\x15StreamMessageResponse\x120\n" +
-	"\x05event\x18\x01 \x01(\v2\x1a.phylactery.agent.v1.EventR\x05event\"\xa7\x01\n" +
+	"\x05event\x18\x01 \x01(\v2\x1a.phylactery.agent.v1.EventR\x05event\"\xdf\x01\n" +
 	"\x15AnswerApprovalRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1f\n" +
@@ -1932,12 +2044,19 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"approvalId\x12\x1b\n" +
 	"\targs_hash\x18\x03 \x01(\tR\bargsHash\x12\x18\n" +
 	"\aapprove\x18\x04 \x01(\bR\aapprove\x12\x17\n" +
-	"\ano_wait\x18\x05 \x01(\bR\x06noWait\"\xef\x01\n" +
+	"\ano_wait\x18\x05 \x01(\bR\x06noWait\x126\n" +
+	"\x04also\x18\x06 \x03(\v2\".phylactery.agent.v1.ShownApprovalR\x04also\"\xef\x01\n" +
 	"\x16AnswerApprovalResponse\x12*\n" +
 	"\x03run\x18\x01 \x01(\v2\x18.phylactery.agent.v1.RunR\x03run\x122\n" +
 	"\x05reply\x18\x02 \x01(\v2\x1c.phylactery.agent.v1.MessageR\x05reply\x12P\n" +
 	"\x10pending_approval\x18\x03 \x01(\v2%.phylactery.agent.v1.ApprovalRequiredR\x0fpendingApproval\x12#\n" +
-	"\rlast_sequence\x18\x04 \x01(\x03R\flastSequence\"X\n" +
+	"\rlast_sequence\x18\x04 \x01(\x03R\flastSequence\"S\n" +
+	"\x13ReadApprovalRequest\x12\x1f\n" +
+	"\vapproval_id\x18\x01 \x01(\tR\n" +
+	"approvalId\x12\x1b\n" +
+	"\targs_hash\x18\x02 \x01(\tR\bargsHash\"Y\n" +
+	"\x14ReadApprovalResponse\x12A\n" +
+	"\bapproval\x18\x01 \x01(\v2%.phylactery.agent.v1.ApprovalRequiredR\bapproval\"X\n" +
 	"\x12WatchThreadRequest\x12\x1b\n" +
 	"\tthread_id\x18\x01 \x01(\tR\bthreadId\x12%\n" +
 	"\x0eafter_sequence\x18\x02 \x01(\x03R\rafterSequence\"G\n" +
@@ -2006,12 +2125,13 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\x15ATTACHMENT_KIND_AUDIO\x10\x02\x12\x1c\n" +
 	"\x18ATTACHMENT_KIND_DOCUMENT\x10\x03\x12\x1c\n" +
 	"\x18ATTACHMENT_KIND_LOCATION\x10\x04\x12\x1b\n" +
-	"\x17ATTACHMENT_KIND_STICKER\x10\x052\x8e\a\n" +
+	"\x17ATTACHMENT_KIND_STICKER\x10\x052\xf3\a\n" +
 	"\vChatService\x12`\n" +
 	"\vSendMessage\x12'.phylactery.agent.v1.SendMessageRequest\x1a(.phylactery.agent.v1.SendMessageResponse\x12h\n" +
 	"\rStreamMessage\x12).phylactery.agent.v1.StreamMessageRequest\x1a*.phylactery.agent.v1.StreamMessageResponse0\x01\x12b\n" +
 	"\vWatchThread\x12'.phylactery.agent.v1.WatchThreadRequest\x1a(.phylactery.agent.v1.WatchThreadResponse0\x01\x12i\n" +
-	"\x0eAnswerApproval\x12*.phylactery.agent.v1.AnswerApprovalRequest\x1a+.phylactery.agent.v1.AnswerApprovalResponse\x12Z\n" +
+	"\x0eAnswerApproval\x12*.phylactery.agent.v1.AnswerApprovalRequest\x1a+.phylactery.agent.v1.AnswerApprovalResponse\x12c\n" +
+	"\fReadApproval\x12(.phylactery.agent.v1.ReadApprovalRequest\x1a).phylactery.agent.v1.ReadApprovalResponse\x12Z\n" +
 	"\tGetThread\x12%.phylactery.agent.v1.GetThreadRequest\x1a&.phylactery.agent.v1.GetThreadResponse\x12`\n" +
 	"\vListThreads\x12'.phylactery.agent.v1.ListThreadsRequest\x1a(.phylactery.agent.v1.ListThreadsResponse\x12c\n" +
 	"\fDeleteThread\x12(.phylactery.agent.v1.DeleteThreadRequest\x1a).phylactery.agent.v1.DeleteThreadResponse\x12c\n" +
@@ -2032,7 +2152,7 @@ func file_phylactery_agent_v1_chat_proto_rawDescGZIP() []byte {
 }
 
 var file_phylactery_agent_v1_chat_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_phylactery_agent_v1_chat_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_phylactery_agent_v1_chat_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_phylactery_agent_v1_chat_proto_goTypes = []any{
 	(OnBusy)(0),                    // 0: phylactery.agent.v1.OnBusy
 	(AttachmentKind)(0),            // 1: phylactery.agent.v1.AttachmentKind
@@ -2046,25 +2166,27 @@ var file_phylactery_agent_v1_chat_proto_goTypes = []any{
 	(*StreamMessageResponse)(nil),  // 9: phylactery.agent.v1.StreamMessageResponse
 	(*AnswerApprovalRequest)(nil),  // 10: phylactery.agent.v1.AnswerApprovalRequest
 	(*AnswerApprovalResponse)(nil), // 11: phylactery.agent.v1.AnswerApprovalResponse
-	(*WatchThreadRequest)(nil),     // 12: phylactery.agent.v1.WatchThreadRequest
-	(*WatchThreadResponse)(nil),    // 13: phylactery.agent.v1.WatchThreadResponse
-	(*GetThreadRequest)(nil),       // 14: phylactery.agent.v1.GetThreadRequest
-	(*GetThreadResponse)(nil),      // 15: phylactery.agent.v1.GetThreadResponse
-	(*Thread)(nil),                 // 16: phylactery.agent.v1.Thread
-	(*ListThreadsRequest)(nil),     // 17: phylactery.agent.v1.ListThreadsRequest
-	(*ListThreadsResponse)(nil),    // 18: phylactery.agent.v1.ListThreadsResponse
-	(*DeleteThreadRequest)(nil),    // 19: phylactery.agent.v1.DeleteThreadRequest
-	(*DeleteThreadResponse)(nil),   // 20: phylactery.agent.v1.DeleteThreadResponse
-	(*Message)(nil),                // 21: phylactery.agent.v1.Message
-	(*ListMessagesRequest)(nil),    // 22: phylactery.agent.v1.ListMessagesRequest
-	(*ListMessagesResponse)(nil),   // 23: phylactery.agent.v1.ListMessagesResponse
-	(*FetchFileRequest)(nil),       // 24: phylactery.agent.v1.FetchFileRequest
-	(*FetchFileResponse)(nil),      // 25: phylactery.agent.v1.FetchFileResponse
-	(*Run)(nil),                    // 26: phylactery.agent.v1.Run
-	(*ApprovalRequired)(nil),       // 27: phylactery.agent.v1.ApprovalRequired
-	(*Event)(nil),                  // 28: phylactery.agent.v1.Event
-	(*timestamppb.Timestamp)(nil),  // 29: google.protobuf.Timestamp
-	(*SentFile)(nil),               // 30: phylactery.agent.v1.SentFile
+	(*ReadApprovalRequest)(nil),    // 12: phylactery.agent.v1.ReadApprovalRequest
+	(*ReadApprovalResponse)(nil),   // 13: phylactery.agent.v1.ReadApprovalResponse
+	(*WatchThreadRequest)(nil),     // 14: phylactery.agent.v1.WatchThreadRequest
+	(*WatchThreadResponse)(nil),    // 15: phylactery.agent.v1.WatchThreadResponse
+	(*GetThreadRequest)(nil),       // 16: phylactery.agent.v1.GetThreadRequest
+	(*GetThreadResponse)(nil),      // 17: phylactery.agent.v1.GetThreadResponse
+	(*Thread)(nil),                 // 18: phylactery.agent.v1.Thread
+	(*ListThreadsRequest)(nil),     // 19: phylactery.agent.v1.ListThreadsRequest
+	(*ListThreadsResponse)(nil),    // 20: phylactery.agent.v1.ListThreadsResponse
+	(*DeleteThreadRequest)(nil),    // 21: phylactery.agent.v1.DeleteThreadRequest
+	(*DeleteThreadResponse)(nil),   // 22: phylactery.agent.v1.DeleteThreadResponse
+	(*Message)(nil),                // 23: phylactery.agent.v1.Message
+	(*ListMessagesRequest)(nil),    // 24: phylactery.agent.v1.ListMessagesRequest
+	(*ListMessagesResponse)(nil),   // 25: phylactery.agent.v1.ListMessagesResponse
+	(*FetchFileRequest)(nil),       // 26: phylactery.agent.v1.FetchFileRequest
+	(*FetchFileResponse)(nil),      // 27: phylactery.agent.v1.FetchFileResponse
+	(*Run)(nil),                    // 28: phylactery.agent.v1.Run
+	(*ApprovalRequired)(nil),       // 29: phylactery.agent.v1.ApprovalRequired
+	(*Event)(nil),                  // 30: phylactery.agent.v1.Event
+	(*timestamppb.Timestamp)(nil),  // 31: google.protobuf.Timestamp
+	(*SentFile)(nil),               // 32: phylactery.agent.v1.SentFile
 }
 var file_phylactery_agent_v1_chat_proto_depIdxs = []int32{
 	0,  // 0: phylactery.agent.v1.SendMessageRequest.on_busy:type_name -> phylactery.agent.v1.OnBusy
@@ -2073,51 +2195,55 @@ var file_phylactery_agent_v1_chat_proto_depIdxs = []int32{
 	3,  // 3: phylactery.agent.v1.SendMessageRequest.own_spans:type_name -> phylactery.agent.v1.OwnSpan
 	1,  // 4: phylactery.agent.v1.Attachment.kind:type_name -> phylactery.agent.v1.AttachmentKind
 	5,  // 5: phylactery.agent.v1.Attachment.location:type_name -> phylactery.agent.v1.Location
-	26, // 6: phylactery.agent.v1.SendMessageResponse.run:type_name -> phylactery.agent.v1.Run
-	21, // 7: phylactery.agent.v1.SendMessageResponse.reply:type_name -> phylactery.agent.v1.Message
-	27, // 8: phylactery.agent.v1.SendMessageResponse.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
+	28, // 6: phylactery.agent.v1.SendMessageResponse.run:type_name -> phylactery.agent.v1.Run
+	23, // 7: phylactery.agent.v1.SendMessageResponse.reply:type_name -> phylactery.agent.v1.Message
+	29, // 8: phylactery.agent.v1.SendMessageResponse.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
 	0,  // 9: phylactery.agent.v1.StreamMessageRequest.on_busy:type_name -> phylactery.agent.v1.OnBusy
 	6,  // 10: phylactery.agent.v1.StreamMessageRequest.shown_approvals:type_name -> phylactery.agent.v1.ShownApproval
 	4,  // 11: phylactery.agent.v1.StreamMessageRequest.attachments:type_name -> phylactery.agent.v1.Attachment
 	3,  // 12: phylactery.agent.v1.StreamMessageRequest.own_spans:type_name -> phylactery.agent.v1.OwnSpan
-	28, // 13: phylactery.agent.v1.StreamMessageResponse.event:type_name -> phylactery.agent.v1.Event
-	26, // 14: phylactery.agent.v1.AnswerApprovalResponse.run:type_name -> phylactery.agent.v1.Run
-	21, // 15: phylactery.agent.v1.AnswerApprovalResponse.reply:type_name -> phylactery.agent.v1.Message
-	27, // 16: phylactery.agent.v1.AnswerApprovalResponse.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
-	28, // 17: phylactery.agent.v1.WatchThreadResponse.event:type_name -> phylactery.agent.v1.Event
-	16, // 18: phylactery.agent.v1.GetThreadResponse.thread:type_name -> phylactery.agent.v1.Thread
-	29, // 19: phylactery.agent.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	29, // 20: phylactery.agent.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	26, // 21: phylactery.agent.v1.Thread.last_run:type_name -> phylactery.agent.v1.Run
-	27, // 22: phylactery.agent.v1.Thread.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
-	27, // 23: phylactery.agent.v1.Thread.pending_approvals:type_name -> phylactery.agent.v1.ApprovalRequired
-	16, // 24: phylactery.agent.v1.ListThreadsResponse.threads:type_name -> phylactery.agent.v1.Thread
-	29, // 25: phylactery.agent.v1.Message.create_time:type_name -> google.protobuf.Timestamp
-	21, // 26: phylactery.agent.v1.ListMessagesResponse.messages:type_name -> phylactery.agent.v1.Message
-	30, // 27: phylactery.agent.v1.FetchFileResponse.file:type_name -> phylactery.agent.v1.SentFile
-	2,  // 28: phylactery.agent.v1.ChatService.SendMessage:input_type -> phylactery.agent.v1.SendMessageRequest
-	8,  // 29: phylactery.agent.v1.ChatService.StreamMessage:input_type -> phylactery.agent.v1.StreamMessageRequest
-	12, // 30: phylactery.agent.v1.ChatService.WatchThread:input_type -> phylactery.agent.v1.WatchThreadRequest
-	10, // 31: phylactery.agent.v1.ChatService.AnswerApproval:input_type -> phylactery.agent.v1.AnswerApprovalRequest
-	14, // 32: phylactery.agent.v1.ChatService.GetThread:input_type -> phylactery.agent.v1.GetThreadRequest
-	17, // 33: phylactery.agent.v1.ChatService.ListThreads:input_type -> phylactery.agent.v1.ListThreadsRequest
-	19, // 34: phylactery.agent.v1.ChatService.DeleteThread:input_type -> phylactery.agent.v1.DeleteThreadRequest
-	22, // 35: phylactery.agent.v1.ChatService.ListMessages:input_type -> phylactery.agent.v1.ListMessagesRequest
-	24, // 36: phylactery.agent.v1.ChatService.FetchFile:input_type -> phylactery.agent.v1.FetchFileRequest
-	7,  // 37: phylactery.agent.v1.ChatService.SendMessage:output_type -> phylactery.agent.v1.SendMessageResponse
-	9,  // 38: phylactery.agent.v1.ChatService.StreamMessage:output_type -> phylactery.agent.v1.StreamMessageResponse
-	13, // 39: phylactery.agent.v1.ChatService.WatchThread:output_type -> phylactery.agent.v1.WatchThreadResponse
-	11, // 40: phylactery.agent.v1.ChatService.AnswerApproval:output_type -> phylactery.agent.v1.AnswerApprovalResponse
-	15, // 41: phylactery.agent.v1.ChatService.GetThread:output_type -> phylactery.agent.v1.GetThreadResponse
-	18, // 42: phylactery.agent.v1.ChatService.ListThreads:output_type -> phylactery.agent.v1.ListThreadsResponse
-	20, // 43: phylactery.agent.v1.ChatService.DeleteThread:output_type -> phylactery.agent.v1.DeleteThreadResponse
-	23, // 44: phylactery.agent.v1.ChatService.ListMessages:output_type -> phylactery.agent.v1.ListMessagesResponse
-	25, // 45: phylactery.agent.v1.ChatService.FetchFile:output_type -> phylactery.agent.v1.FetchFileResponse
-	37, // [37:46] is the sub-list for method output_type
-	28, // [28:37] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	30, // 13: phylactery.agent.v1.StreamMessageResponse.event:type_name -> phylactery.agent.v1.Event
+	6,  // 14: phylactery.agent.v1.AnswerApprovalRequest.also:type_name -> phylactery.agent.v1.ShownApproval
+	28, // 15: phylactery.agent.v1.AnswerApprovalResponse.run:type_name -> phylactery.agent.v1.Run
+	23, // 16: phylactery.agent.v1.AnswerApprovalResponse.reply:type_name -> phylactery.agent.v1.Message
+	29, // 17: phylactery.agent.v1.AnswerApprovalResponse.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
+	29, // 18: phylactery.agent.v1.ReadApprovalResponse.approval:type_name -> phylactery.agent.v1.ApprovalRequired
+	30, // 19: phylactery.agent.v1.WatchThreadResponse.event:type_name -> phylactery.agent.v1.Event
+	18, // 20: phylactery.agent.v1.GetThreadResponse.thread:type_name -> phylactery.agent.v1.Thread
+	31, // 21: phylactery.agent.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	31, // 22: phylactery.agent.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	28, // 23: phylactery.agent.v1.Thread.last_run:type_name -> phylactery.agent.v1.Run
+	29, // 24: phylactery.agent.v1.Thread.pending_approval:type_name -> phylactery.agent.v1.ApprovalRequired
+	29, // 25: phylactery.agent.v1.Thread.pending_approvals:type_name -> phylactery.agent.v1.ApprovalRequired
+	18, // 26: phylactery.agent.v1.ListThreadsResponse.threads:type_name -> phylactery.agent.v1.Thread
+	31, // 27: phylactery.agent.v1.Message.create_time:type_name -> google.protobuf.Timestamp
+	23, // 28: phylactery.agent.v1.ListMessagesResponse.messages:type_name -> phylactery.agent.v1.Message
+	32, // 29: phylactery.agent.v1.FetchFileResponse.file:type_name -> phylactery.agent.v1.SentFile
+	2,  // 30: phylactery.agent.v1.ChatService.SendMessage:input_type -> phylactery.agent.v1.SendMessageRequest
+	8,  // 31: phylactery.agent.v1.ChatService.StreamMessage:input_type -> phylactery.agent.v1.StreamMessageRequest
+	14, // 32: phylactery.agent.v1.ChatService.WatchThread:input_type -> phylactery.agent.v1.WatchThreadRequest
+	10, // 33: phylactery.agent.v1.ChatService.AnswerApproval:input_type -> phylactery.agent.v1.AnswerApprovalRequest
+	12, // 34: phylactery.agent.v1.ChatService.ReadApproval:input_type -> phylactery.agent.v1.ReadApprovalRequest
+	16, // 35: phylactery.agent.v1.ChatService.GetThread:input_type -> phylactery.agent.v1.GetThreadRequest
+	19, // 36: phylactery.agent.v1.ChatService.ListThreads:input_type -> phylactery.agent.v1.ListThreadsRequest
+	21, // 37: phylactery.agent.v1.ChatService.DeleteThread:input_type -> phylactery.agent.v1.DeleteThreadRequest
+	24, // 38: phylactery.agent.v1.ChatService.ListMessages:input_type -> phylactery.agent.v1.ListMessagesRequest
+	26, // 39: phylactery.agent.v1.ChatService.FetchFile:input_type -> phylactery.agent.v1.FetchFileRequest
+	7,  // 40: phylactery.agent.v1.ChatService.SendMessage:output_type -> phylactery.agent.v1.SendMessageResponse
+	9,  // 41: phylactery.agent.v1.ChatService.StreamMessage:output_type -> phylactery.agent.v1.StreamMessageResponse
+	15, // 42: phylactery.agent.v1.ChatService.WatchThread:output_type -> phylactery.agent.v1.WatchThreadResponse
+	11, // 43: phylactery.agent.v1.ChatService.AnswerApproval:output_type -> phylactery.agent.v1.AnswerApprovalResponse
+	13, // 44: phylactery.agent.v1.ChatService.ReadApproval:output_type -> phylactery.agent.v1.ReadApprovalResponse
+	17, // 45: phylactery.agent.v1.ChatService.GetThread:output_type -> phylactery.agent.v1.GetThreadResponse
+	20, // 46: phylactery.agent.v1.ChatService.ListThreads:output_type -> phylactery.agent.v1.ListThreadsResponse
+	22, // 47: phylactery.agent.v1.ChatService.DeleteThread:output_type -> phylactery.agent.v1.DeleteThreadResponse
+	25, // 48: phylactery.agent.v1.ChatService.ListMessages:output_type -> phylactery.agent.v1.ListMessagesResponse
+	27, // 49: phylactery.agent.v1.ChatService.FetchFile:output_type -> phylactery.agent.v1.FetchFileResponse
+	40, // [40:50] is the sub-list for method output_type
+	30, // [30:40] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_agent_v1_chat_proto_init() }
@@ -2127,7 +2253,7 @@ func file_phylactery_agent_v1_chat_proto_init() {
 	}
 	file_phylactery_agent_v1_event_proto_init()
 	file_phylactery_agent_v1_run_proto_init()
-	file_phylactery_agent_v1_chat_proto_msgTypes[23].OneofWrappers = []any{
+	file_phylactery_agent_v1_chat_proto_msgTypes[25].OneofWrappers = []any{
 		(*FetchFileResponse_File)(nil),
 		(*FetchFileResponse_Data)(nil),
 	}
@@ -2137,7 +2263,7 @@ func file_phylactery_agent_v1_chat_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_phylactery_agent_v1_chat_proto_rawDesc), len(file_phylactery_agent_v1_chat_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   24,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const (
 	ChatService_StreamMessage_FullMethodName  = "/phylactery.agent.v1.ChatService/StreamMessage"
 	ChatService_WatchThread_FullMethodName    = "/phylactery.agent.v1.ChatService/WatchThread"
 	ChatService_AnswerApproval_FullMethodName = "/phylactery.agent.v1.ChatService/AnswerApproval"
+	ChatService_ReadApproval_FullMethodName   = "/phylactery.agent.v1.ChatService/ReadApproval"
 	ChatService_GetThread_FullMethodName      = "/phylactery.agent.v1.ChatService/GetThread"
 	ChatService_ListThreads_FullMethodName    = "/phylactery.agent.v1.ChatService/ListThreads"
 	ChatService_DeleteThread_FullMethodName   = "/phylactery.agent.v1.ChatService/DeleteThread"
@@ -56,7 +57,7 @@ type ChatServiceClient interface {
 	// thread is deleted meanwhile, the stream ends with NOT_FOUND. More than 100 concurrent watches by one caller fail
 	// with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
 	WatchThread(ctx context.Context, in *WatchThreadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchThreadResponse], error)
-	// AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+	// AnswerApproval answers a pending approval of one of the caller's own runs with yes or no and waits for the reply of
 	// that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
 	// the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
 	// same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
@@ -67,6 +68,10 @@ type ChatServiceClient interface {
 	// stored first holds; the turn of the other changes nothing, and its reply says so. The turn continues if the caller
 	// disconnects.
 	AnswerApproval(ctx context.Context, in *AnswerApprovalRequest, opts ...grpc.CallOption) (*AnswerApprovalResponse, error)
+	// ReadApproval returns one pending approval of the caller's own runs with its arguments whole, up to 1 MiB characters
+	// together, where its card leaves out the middle of a long value. What is sensitive stays hidden, and there is no code
+	// in it. It fails as AnswerApproval does for an approval that waits no more, or has another args_hash.
+	ReadApproval(ctx context.Context, in *ReadApprovalRequest, opts ...grpc.CallOption) (*ReadApprovalResponse, error)
 	// GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that
 	// the caller never wrote to is NOT_FOUND.
 	GetThread(ctx context.Context, in *GetThreadRequest, opts ...grpc.CallOption) (*GetThreadResponse, error)
@@ -157,6 +162,16 @@ func (c *chatServiceClient) AnswerApproval(ctx context.Context, in *AnswerApprov
 	return out, nil
 }
 
+func (c *chatServiceClient) ReadApproval(ctx context.Context, in *ReadApprovalRequest, opts ...grpc.CallOption) (*ReadApprovalResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReadApprovalResponse)
+	err := c.cc.Invoke(ctx, ChatService_ReadApproval_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *chatServiceClient) GetThread(ctx context.Context, in *GetThreadRequest, opts ...grpc.CallOption) (*GetThreadResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetThreadResponse)
@@ -240,7 +255,7 @@ type ChatServiceServer interface {
 	// thread is deleted meanwhile, the stream ends with NOT_FOUND. More than 100 concurrent watches by one caller fail
 	// with RESOURCE_EXHAUSTED and TOO_MANY_WATCHES.
 	WatchThread(*WatchThreadRequest, grpc.ServerStreamingServer[WatchThreadResponse]) error
-	// AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+	// AnswerApproval answers a pending approval of one of the caller's own runs with yes or no and waits for the reply of
 	// that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
 	// the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
 	// same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
@@ -251,6 +266,10 @@ type ChatServiceServer interface {
 	// stored first holds; the turn of the other changes nothing, and its reply says so. The turn continues if the caller
 	// disconnects.
 	AnswerApproval(context.Context, *AnswerApprovalRequest) (*AnswerApprovalResponse, error)
+	// ReadApproval returns one pending approval of the caller's own runs with its arguments whole, up to 1 MiB characters
+	// together, where its card leaves out the middle of a long value. What is sensitive stays hidden, and there is no code
+	// in it. It fails as AnswerApproval does for an approval that waits no more, or has another args_hash.
+	ReadApproval(context.Context, *ReadApprovalRequest) (*ReadApprovalResponse, error)
 	// GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that
 	// the caller never wrote to is NOT_FOUND.
 	GetThread(context.Context, *GetThreadRequest) (*GetThreadResponse, error)
@@ -294,6 +313,9 @@ func (UnimplementedChatServiceServer) WatchThread(*WatchThreadRequest, grpc.Serv
 }
 func (UnimplementedChatServiceServer) AnswerApproval(context.Context, *AnswerApprovalRequest) (*AnswerApprovalResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method AnswerApproval not implemented")
+}
+func (UnimplementedChatServiceServer) ReadApproval(context.Context, *ReadApprovalRequest) (*ReadApprovalResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadApproval not implemented")
 }
 func (UnimplementedChatServiceServer) GetThread(context.Context, *GetThreadRequest) (*GetThreadResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetThread not implemented")
@@ -385,6 +407,24 @@ func _ChatService_AnswerApproval_Handler(srv interface{}, ctx context.Context, d
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ChatServiceServer).AnswerApproval(ctx, req.(*AnswerApprovalRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ChatService_ReadApproval_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadApprovalRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ChatServiceServer).ReadApproval(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ChatService_ReadApproval_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ChatServiceServer).ReadApproval(ctx, req.(*ReadApprovalRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -486,6 +526,10 @@ var ChatService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "AnswerApproval",
 			Handler:    _ChatService_AnswerApproval_Handler,
+		},
+		{
+			MethodName: "ReadApproval",
+			Handler:    _ChatService_ReadApproval_Handler,
 		},
 		{
 			MethodName: "GetThread",

@@ -1099,7 +1099,10 @@ type ApprovalArgument struct {
 	// display is the value as JSON with everything unprintable made visible.
 	Display string `protobuf:"bytes,2,opt,name=display,proto3" json:"display,omitempty"`
 	// control is true if the argument determines the target of the effect.
-	Control       bool `protobuf:"varint,3,opt,name=control,proto3" json:"control,omitempty"`
+	Control bool `protobuf:"varint,3,opt,name=control,proto3" json:"control,omitempty"`
+	// left_out is the number of characters of the value's JSON that display leaves out of its middle, and says so. 0 if
+	// display is complete; ChatService.ReadApproval returns it complete.
+	LeftOut       int32 `protobuf:"varint,4,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1153,6 +1156,13 @@ func (x *ApprovalArgument) GetControl() bool {
 		return x.Control
 	}
 	return false
+}
+
+func (x *ApprovalArgument) GetLeftOut() int32 {
+	if x != nil {
+		return x.LeftOut
+	}
+	return 0
 }
 
 // ToolResult is the outcome of a tool call.
@@ -1756,11 +1766,12 @@ const file_phylactery_agent_v1_event_proto_rawDesc = "" +
 	"\x04also\x18\t \x03(\v2%.phylactery.agent.v1.ApprovalRequiredR\x04also\x12\x16\n" +
 	"\x06action\x18\n" +
 	" \x01(\tR\x06action\x12\x15\n" +
-	"\x06run_id\x18\v \x01(\tR\x05runId\"Z\n" +
+	"\x06run_id\x18\v \x01(\tR\x05runId\"u\n" +
 	"\x10ApprovalArgument\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
 	"\adisplay\x18\x02 \x01(\tR\adisplay\x12\x18\n" +
-	"\acontrol\x18\x03 \x01(\bR\acontrol\"\xe3\x01\n" +
+	"\acontrol\x18\x03 \x01(\bR\acontrol\x12\x19\n" +
+	"\bleft_out\x18\x04 \x01(\x05R\aleftOut\"\xe3\x01\n" +
 	"\n" +
 	"ToolResult\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\tR\x04tool\x12 \n" +

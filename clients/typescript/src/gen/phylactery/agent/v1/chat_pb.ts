@@ -18,7 +18,7 @@ import type { Message as Message$1 } from "@bufbuild/protobuf";
  * Describes the file phylactery/agent/v1/chat.proto.
  */
 export const file_phylactery_agent_v1_chat: GenFile = /*@__PURE__*/
-  fileDesc("Ch5waHlsYWN0ZXJ5L2FnZW50L3YxL2NoYXQucHJvdG8SE3BoeWxhY3RlcnkuYWdlbnQudjEi5QIKElNlbmRNZXNzYWdlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEhAKCGxhbmd1YWdlGAQgASgJEiwKB29uX2J1c3kYBSABKA4yGy5waHlsYWN0ZXJ5LmFnZW50LnYxLk9uQnVzeRINCgVncmFwaBgGIAEoCRI7Cg9zaG93bl9hcHByb3ZhbHMYByADKAsyIi5waHlsYWN0ZXJ5LmFnZW50LnYxLlNob3duQXBwcm92YWwSNAoLYXR0YWNobWVudHMYCCADKAsyHy5waHlsYWN0ZXJ5LmFnZW50LnYxLkF0dGFjaG1lbnQSLwoJb3duX3NwYW5zGAkgAygLMhwucGh5bGFjdGVyeS5hZ2VudC52MS5Pd25TcGFuEhYKDm1lc3NhZ2Vfc3RhcnRzGAogAygFEg8KB25vX3dhaXQYCyABKAgiJgoHT3duU3BhbhINCgVzdGFydBgBIAEoBRIMCgRzdG9wGAIgASgFIqMBCgpBdHRhY2htZW50EjEKBGtpbmQYASABKA4yIy5waHlsYWN0ZXJ5LmFnZW50LnYxLkF0dGFjaG1lbnRLaW5kEhEKCW1pbWVfdHlwZRgCIAEoCRIQCghmaWxlbmFtZRgDIAEoCRIMCgRkYXRhGAQgASgMEi8KCGxvY2F0aW9uGAUgASgLMh0ucGh5bGFjdGVyeS5hZ2VudC52MS5Mb2NhdGlvbiJOCghMb2NhdGlvbhIQCghsYXRpdHVkZRgBIAEoARIRCglsb25naXR1ZGUYAiABKAESDAoEbmFtZRgDIAEoCRIPCgdhZGRyZXNzGAQgASgJIkcKDVNob3duQXBwcm92YWwSEwoLYXBwcm92YWxfaWQYASABKAkSEQoJYXJnc19oYXNoGAIgASgJEg4KBnF1b3RlZBgDIAEoCCLBAQoTU2VuZE1lc3NhZ2VSZXNwb25zZRIlCgNydW4YASABKAsyGC5waHlsYWN0ZXJ5LmFnZW50LnYxLlJ1bhIrCgVyZXBseRgCIAEoCzIcLnBoeWxhY3RlcnkuYWdlbnQudjEuTWVzc2FnZRI/ChBwZW5kaW5nX2FwcHJvdmFsGAMgASgLMiUucGh5bGFjdGVyeS5hZ2VudC52MS5BcHByb3ZhbFJlcXVpcmVkEhUKDWxhc3Rfc2VxdWVuY2UYBCABKAMi1gIKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSEQoJdGhyZWFkX2lkGAIgASgJEgwKBHRleHQYAyABKAkSEAoIbGFuZ3VhZ2UYBCABKAkSLAoHb25fYnVzeRgFIAEoDjIbLnBoeWxhY3RlcnkuYWdlbnQudjEuT25CdXN5Eg0KBWdyYXBoGAYgASgJEjsKD3Nob3duX2FwcHJvdmFscxgHIAMoCzIiLnBoeWxhY3RlcnkuYWdlbnQudjEuU2hvd25BcHByb3ZhbBI0CgthdHRhY2htZW50cxgIIAMoCzIfLnBoeWxhY3RlcnkuYWdlbnQudjEuQXR0YWNobWVudBIvCglvd25fc3BhbnMYCSADKAsyHC5waHlsYWN0ZXJ5LmFnZW50LnYxLk93blNwYW4SFgoObWVzc2FnZV9zdGFydHMYCiADKAUiQgoVU3RyZWFtTWVzc2FnZVJlc3BvbnNlEikKBWV2ZW50GAEgASgLMhoucGh5bGFjdGVyeS5hZ2VudC52MS5FdmVudCJ1ChVBbnN3ZXJBcHByb3ZhbFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRITCgthcHByb3ZhbF9pZBgCIAEoCRIRCglhcmdzX2hhc2gYAyABKAkSDwoHYXBwcm92ZRgEIAEoCBIPCgdub193YWl0GAUgASgIIsQBChZBbnN3ZXJBcHByb3ZhbFJlc3BvbnNlEiUKA3J1bhgBIAEoCzIYLnBoeWxhY3RlcnkuYWdlbnQudjEuUnVuEisKBXJlcGx5GAIgASgLMhwucGh5bGFjdGVyeS5hZ2VudC52MS5NZXNzYWdlEj8KEHBlbmRpbmdfYXBwcm92YWwYAyABKAsyJS5waHlsYWN0ZXJ5LmFnZW50LnYxLkFwcHJvdmFsUmVxdWlyZWQSFQoNbGFzdF9zZXF1ZW5jZRgEIAEoAyI/ChJXYXRjaFRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJEhYKDmFmdGVyX3NlcXVlbmNlGAIgASgDIkAKE1dhdGNoVGhyZWFkUmVzcG9uc2USKQoFZXZlbnQYASABKAsyGi5waHlsYWN0ZXJ5LmFnZW50LnYxLkV2ZW50IiUKEEdldFRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJIkAKEUdldFRocmVhZFJlc3BvbnNlEisKBnRocmVhZBgBIAEoCzIbLnBoeWxhY3RlcnkuYWdlbnQudjEuVGhyZWFkIuMCCgZUaHJlYWQSCgoCaWQYASABKAkSLwoLY3JlYXRlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1sYXN0X3NlcXVlbmNlGAQgASgDEioKCGxhc3RfcnVuGAUgASgLMhgucGh5bGFjdGVyeS5hZ2VudC52MS5SdW4SPwoQcGVuZGluZ19hcHByb3ZhbBgGIAEoCzIlLnBoeWxhY3RlcnkuYWdlbnQudjEuQXBwcm92YWxSZXF1aXJlZBIWCg5maXJzdF9zZXF1ZW5jZRgHIAEoAxINCgVncmFwaBgIIAEoCRJAChFwZW5kaW5nX2FwcHJvdmFscxgJIAMoCzIlLnBoeWxhY3RlcnkuYWdlbnQudjEuQXBwcm92YWxSZXF1aXJlZCI7ChJMaXN0VGhyZWFkc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiXAoTTGlzdFRocmVhZHNSZXNwb25zZRIsCgd0aHJlYWRzGAEgAygLMhsucGh5bGFjdGVyeS5hZ2VudC52MS5UaHJlYWQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIigKE0RlbGV0ZVRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJIhYKFERlbGV0ZVRocmVhZFJlc3BvbnNlIpkBCgdNZXNzYWdlEgoKAmlkGAEgASgJEgwKBHJvbGUYAiABKAkSDAoEdGV4dBgDIAEoCRIvCgtjcmVhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcnVuX2lkGAUgASgJEhAKCHNlcXVlbmNlGAYgASgDEhMKC3RleHRfZXJhc2VkGAcgASgIIk8KE0xpc3RNZXNzYWdlc1JlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIl8KFExpc3RNZXNzYWdlc1Jlc3BvbnNlEi4KCG1lc3NhZ2VzGAEgAygLMhwucGh5bGFjdGVyeS5hZ2VudC52MS5NZXNzYWdlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI2ChBGZXRjaEZpbGVSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIPCgdmaWxlX2lkGAIgASgJIloKEUZldGNoRmlsZVJlc3BvbnNlEi0KBGZpbGUYASABKAsyHS5waHlsYWN0ZXJ5LmFnZW50LnYxLlNlbnRGaWxlSAASDgoEZGF0YRgCIAEoDEgAQgYKBHBhcnQqdwoGT25CdXN5EhcKE09OX0JVU1lfVU5TUEVDSUZJRUQQABITCg9PTl9CVVNZX0VOUVVFVUUQARISCg5PTl9CVVNZX1JFSkVDVBACEhUKEU9OX0JVU1lfSU5URVJSVVBUEAMSFAoQT05fQlVTWV9DT0FMRVNDRRAEKsABCg5BdHRhY2htZW50S2luZBIfChtBVFRBQ0hNRU5UX0tJTkRfVU5TUEVDSUZJRUQQABIZChVBVFRBQ0hNRU5UX0tJTkRfSU1BR0UQARIZChVBVFRBQ0hNRU5UX0tJTkRfQVVESU8QAhIcChhBVFRBQ0hNRU5UX0tJTkRfRE9DVU1FTlQQAxIcChhBVFRBQ0hNRU5UX0tJTkRfTE9DQVRJT04QBBIbChdBVFRBQ0hNRU5UX0tJTkRfU1RJQ0tFUhAFMo4HCgtDaGF0U2VydmljZRJgCgtTZW5kTWVzc2FnZRInLnBoeWxhY3RlcnkuYWdlbnQudjEuU2VuZE1lc3NhZ2VSZXF1ZXN0GigucGh5bGFjdGVyeS5hZ2VudC52MS5TZW5kTWVzc2FnZVJlc3BvbnNlEmgKDVN0cmVhbU1lc3NhZ2USKS5waHlsYWN0ZXJ5LmFnZW50LnYxLlN0cmVhbU1lc3NhZ2VSZXF1ZXN0GioucGh5bGFjdGVyeS5hZ2VudC52MS5TdHJlYW1NZXNzYWdlUmVzcG9uc2UwARJiCgtXYXRjaFRocmVhZBInLnBoeWxhY3RlcnkuYWdlbnQudjEuV2F0Y2hUaHJlYWRSZXF1ZXN0GigucGh5bGFjdGVyeS5hZ2VudC52MS5XYXRjaFRocmVhZFJlc3BvbnNlMAESaQoOQW5zd2VyQXBwcm92YWwSKi5waHlsYWN0ZXJ5LmFnZW50LnYxLkFuc3dlckFwcHJvdmFsUmVxdWVzdBorLnBoeWxhY3RlcnkuYWdlbnQudjEuQW5zd2VyQXBwcm92YWxSZXNwb25zZRJaCglHZXRUaHJlYWQSJS5waHlsYWN0ZXJ5LmFnZW50LnYxLkdldFRocmVhZFJlcXVlc3QaJi5waHlsYWN0ZXJ5LmFnZW50LnYxLkdldFRocmVhZFJlc3BvbnNlEmAKC0xpc3RUaHJlYWRzEicucGh5bGFjdGVyeS5hZ2VudC52MS5MaXN0VGhyZWFkc1JlcXVlc3QaKC5waHlsYWN0ZXJ5LmFnZW50LnYxLkxpc3RUaHJlYWRzUmVzcG9uc2USYwoMRGVsZXRlVGhyZWFkEigucGh5bGFjdGVyeS5hZ2VudC52MS5EZWxldGVUaHJlYWRSZXF1ZXN0GikucGh5bGFjdGVyeS5hZ2VudC52MS5EZWxldGVUaHJlYWRSZXNwb25zZRJjCgxMaXN0TWVzc2FnZXMSKC5waHlsYWN0ZXJ5LmFnZW50LnYxLkxpc3RNZXNzYWdlc1JlcXVlc3QaKS5waHlsYWN0ZXJ5LmFnZW50LnYxLkxpc3RNZXNzYWdlc1Jlc3BvbnNlElwKCUZldGNoRmlsZRIlLnBoeWxhY3RlcnkuYWdlbnQudjEuRmV0Y2hGaWxlUmVxdWVzdBomLnBoeWxhY3RlcnkuYWdlbnQudjEuRmV0Y2hGaWxlUmVzcG9uc2UwAWIGcHJvdG8z", [file_google_protobuf_timestamp, file_phylactery_agent_v1_event, file_phylactery_agent_v1_run]);
+  fileDesc("Ch5waHlsYWN0ZXJ5L2FnZW50L3YxL2NoYXQucHJvdG8SE3BoeWxhY3RlcnkuYWdlbnQudjEi5QIKElNlbmRNZXNzYWdlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEhEKCXRocmVhZF9pZBgCIAEoCRIMCgR0ZXh0GAMgASgJEhAKCGxhbmd1YWdlGAQgASgJEiwKB29uX2J1c3kYBSABKA4yGy5waHlsYWN0ZXJ5LmFnZW50LnYxLk9uQnVzeRINCgVncmFwaBgGIAEoCRI7Cg9zaG93bl9hcHByb3ZhbHMYByADKAsyIi5waHlsYWN0ZXJ5LmFnZW50LnYxLlNob3duQXBwcm92YWwSNAoLYXR0YWNobWVudHMYCCADKAsyHy5waHlsYWN0ZXJ5LmFnZW50LnYxLkF0dGFjaG1lbnQSLwoJb3duX3NwYW5zGAkgAygLMhwucGh5bGFjdGVyeS5hZ2VudC52MS5Pd25TcGFuEhYKDm1lc3NhZ2Vfc3RhcnRzGAogAygFEg8KB25vX3dhaXQYCyABKAgiJgoHT3duU3BhbhINCgVzdGFydBgBIAEoBRIMCgRzdG9wGAIgASgFIqMBCgpBdHRhY2htZW50EjEKBGtpbmQYASABKA4yIy5waHlsYWN0ZXJ5LmFnZW50LnYxLkF0dGFjaG1lbnRLaW5kEhEKCW1pbWVfdHlwZRgCIAEoCRIQCghmaWxlbmFtZRgDIAEoCRIMCgRkYXRhGAQgASgMEi8KCGxvY2F0aW9uGAUgASgLMh0ucGh5bGFjdGVyeS5hZ2VudC52MS5Mb2NhdGlvbiJOCghMb2NhdGlvbhIQCghsYXRpdHVkZRgBIAEoARIRCglsb25naXR1ZGUYAiABKAESDAoEbmFtZRgDIAEoCRIPCgdhZGRyZXNzGAQgASgJIkcKDVNob3duQXBwcm92YWwSEwoLYXBwcm92YWxfaWQYASABKAkSEQoJYXJnc19oYXNoGAIgASgJEg4KBnF1b3RlZBgDIAEoCCLBAQoTU2VuZE1lc3NhZ2VSZXNwb25zZRIlCgNydW4YASABKAsyGC5waHlsYWN0ZXJ5LmFnZW50LnYxLlJ1bhIrCgVyZXBseRgCIAEoCzIcLnBoeWxhY3RlcnkuYWdlbnQudjEuTWVzc2FnZRI/ChBwZW5kaW5nX2FwcHJvdmFsGAMgASgLMiUucGh5bGFjdGVyeS5hZ2VudC52MS5BcHByb3ZhbFJlcXVpcmVkEhUKDWxhc3Rfc2VxdWVuY2UYBCABKAMi1gIKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSEQoJdGhyZWFkX2lkGAIgASgJEgwKBHRleHQYAyABKAkSEAoIbGFuZ3VhZ2UYBCABKAkSLAoHb25fYnVzeRgFIAEoDjIbLnBoeWxhY3RlcnkuYWdlbnQudjEuT25CdXN5Eg0KBWdyYXBoGAYgASgJEjsKD3Nob3duX2FwcHJvdmFscxgHIAMoCzIiLnBoeWxhY3RlcnkuYWdlbnQudjEuU2hvd25BcHByb3ZhbBI0CgthdHRhY2htZW50cxgIIAMoCzIfLnBoeWxhY3RlcnkuYWdlbnQudjEuQXR0YWNobWVudBIvCglvd25fc3BhbnMYCSADKAsyHC5waHlsYWN0ZXJ5LmFnZW50LnYxLk93blNwYW4SFgoObWVzc2FnZV9zdGFydHMYCiADKAUiQgoVU3RyZWFtTWVzc2FnZVJlc3BvbnNlEikKBWV2ZW50GAEgASgLMhoucGh5bGFjdGVyeS5hZ2VudC52MS5FdmVudCKnAQoVQW5zd2VyQXBwcm92YWxSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSEwoLYXBwcm92YWxfaWQYAiABKAkSEQoJYXJnc19oYXNoGAMgASgJEg8KB2FwcHJvdmUYBCABKAgSDwoHbm9fd2FpdBgFIAEoCBIwCgRhbHNvGAYgAygLMiIucGh5bGFjdGVyeS5hZ2VudC52MS5TaG93bkFwcHJvdmFsIsQBChZBbnN3ZXJBcHByb3ZhbFJlc3BvbnNlEiUKA3J1bhgBIAEoCzIYLnBoeWxhY3RlcnkuYWdlbnQudjEuUnVuEisKBXJlcGx5GAIgASgLMhwucGh5bGFjdGVyeS5hZ2VudC52MS5NZXNzYWdlEj8KEHBlbmRpbmdfYXBwcm92YWwYAyABKAsyJS5waHlsYWN0ZXJ5LmFnZW50LnYxLkFwcHJvdmFsUmVxdWlyZWQSFQoNbGFzdF9zZXF1ZW5jZRgEIAEoAyI9ChNSZWFkQXBwcm92YWxSZXF1ZXN0EhMKC2FwcHJvdmFsX2lkGAEgASgJEhEKCWFyZ3NfaGFzaBgCIAEoCSJPChRSZWFkQXBwcm92YWxSZXNwb25zZRI3CghhcHByb3ZhbBgBIAEoCzIlLnBoeWxhY3RlcnkuYWdlbnQudjEuQXBwcm92YWxSZXF1aXJlZCI/ChJXYXRjaFRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJEhYKDmFmdGVyX3NlcXVlbmNlGAIgASgDIkAKE1dhdGNoVGhyZWFkUmVzcG9uc2USKQoFZXZlbnQYASABKAsyGi5waHlsYWN0ZXJ5LmFnZW50LnYxLkV2ZW50IiUKEEdldFRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJIkAKEUdldFRocmVhZFJlc3BvbnNlEisKBnRocmVhZBgBIAEoCzIbLnBoeWxhY3RlcnkuYWdlbnQudjEuVGhyZWFkIuMCCgZUaHJlYWQSCgoCaWQYASABKAkSLwoLY3JlYXRlX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1sYXN0X3NlcXVlbmNlGAQgASgDEioKCGxhc3RfcnVuGAUgASgLMhgucGh5bGFjdGVyeS5hZ2VudC52MS5SdW4SPwoQcGVuZGluZ19hcHByb3ZhbBgGIAEoCzIlLnBoeWxhY3RlcnkuYWdlbnQudjEuQXBwcm92YWxSZXF1aXJlZBIWCg5maXJzdF9zZXF1ZW5jZRgHIAEoAxINCgVncmFwaBgIIAEoCRJAChFwZW5kaW5nX2FwcHJvdmFscxgJIAMoCzIlLnBoeWxhY3RlcnkuYWdlbnQudjEuQXBwcm92YWxSZXF1aXJlZCI7ChJMaXN0VGhyZWFkc1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiXAoTTGlzdFRocmVhZHNSZXNwb25zZRIsCgd0aHJlYWRzGAEgAygLMhsucGh5bGFjdGVyeS5hZ2VudC52MS5UaHJlYWQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIigKE0RlbGV0ZVRocmVhZFJlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJIhYKFERlbGV0ZVRocmVhZFJlc3BvbnNlIpkBCgdNZXNzYWdlEgoKAmlkGAEgASgJEgwKBHJvbGUYAiABKAkSDAoEdGV4dBgDIAEoCRIvCgtjcmVhdGVfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGcnVuX2lkGAUgASgJEhAKCHNlcXVlbmNlGAYgASgDEhMKC3RleHRfZXJhc2VkGAcgASgIIk8KE0xpc3RNZXNzYWdlc1JlcXVlc3QSEQoJdGhyZWFkX2lkGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIl8KFExpc3RNZXNzYWdlc1Jlc3BvbnNlEi4KCG1lc3NhZ2VzGAEgAygLMhwucGh5bGFjdGVyeS5hZ2VudC52MS5NZXNzYWdlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI2ChBGZXRjaEZpbGVSZXF1ZXN0EhEKCXRocmVhZF9pZBgBIAEoCRIPCgdmaWxlX2lkGAIgASgJIloKEUZldGNoRmlsZVJlc3BvbnNlEi0KBGZpbGUYASABKAsyHS5waHlsYWN0ZXJ5LmFnZW50LnYxLlNlbnRGaWxlSAASDgoEZGF0YRgCIAEoDEgAQgYKBHBhcnQqdwoGT25CdXN5EhcKE09OX0JVU1lfVU5TUEVDSUZJRUQQABITCg9PTl9CVVNZX0VOUVVFVUUQARISCg5PTl9CVVNZX1JFSkVDVBACEhUKEU9OX0JVU1lfSU5URVJSVVBUEAMSFAoQT05fQlVTWV9DT0FMRVNDRRAEKsABCg5BdHRhY2htZW50S2luZBIfChtBVFRBQ0hNRU5UX0tJTkRfVU5TUEVDSUZJRUQQABIZChVBVFRBQ0hNRU5UX0tJTkRfSU1BR0UQARIZChVBVFRBQ0hNRU5UX0tJTkRfQVVESU8QAhIcChhBVFRBQ0hNRU5UX0tJTkRfRE9DVU1FTlQQAxIcChhBVFRBQ0hNRU5UX0tJTkRfTE9DQVRJT04QBBIbChdBVFRBQ0hNRU5UX0tJTkRfU1RJQ0tFUhAFMvMHCgtDaGF0U2VydmljZRJgCgtTZW5kTWVzc2FnZRInLnBoeWxhY3RlcnkuYWdlbnQudjEuU2VuZE1lc3NhZ2VSZXF1ZXN0GigucGh5bGFjdGVyeS5hZ2VudC52MS5TZW5kTWVzc2FnZVJlc3BvbnNlEmgKDVN0cmVhbU1lc3NhZ2USKS5waHlsYWN0ZXJ5LmFnZW50LnYxLlN0cmVhbU1lc3NhZ2VSZXF1ZXN0GioucGh5bGFjdGVyeS5hZ2VudC52MS5TdHJlYW1NZXNzYWdlUmVzcG9uc2UwARJiCgtXYXRjaFRocmVhZBInLnBoeWxhY3RlcnkuYWdlbnQudjEuV2F0Y2hUaHJlYWRSZXF1ZXN0GigucGh5bGFjdGVyeS5hZ2VudC52MS5XYXRjaFRocmVhZFJlc3BvbnNlMAESaQoOQW5zd2VyQXBwcm92YWwSKi5waHlsYWN0ZXJ5LmFnZW50LnYxLkFuc3dlckFwcHJvdmFsUmVxdWVzdBorLnBoeWxhY3RlcnkuYWdlbnQudjEuQW5zd2VyQXBwcm92YWxSZXNwb25zZRJjCgxSZWFkQXBwcm92YWwSKC5waHlsYWN0ZXJ5LmFnZW50LnYxLlJlYWRBcHByb3ZhbFJlcXVlc3QaKS5waHlsYWN0ZXJ5LmFnZW50LnYxLlJlYWRBcHByb3ZhbFJlc3BvbnNlEloKCUdldFRocmVhZBIlLnBoeWxhY3RlcnkuYWdlbnQudjEuR2V0VGhyZWFkUmVxdWVzdBomLnBoeWxhY3RlcnkuYWdlbnQudjEuR2V0VGhyZWFkUmVzcG9uc2USYAoLTGlzdFRocmVhZHMSJy5waHlsYWN0ZXJ5LmFnZW50LnYxLkxpc3RUaHJlYWRzUmVxdWVzdBooLnBoeWxhY3RlcnkuYWdlbnQudjEuTGlzdFRocmVhZHNSZXNwb25zZRJjCgxEZWxldGVUaHJlYWQSKC5waHlsYWN0ZXJ5LmFnZW50LnYxLkRlbGV0ZVRocmVhZFJlcXVlc3QaKS5waHlsYWN0ZXJ5LmFnZW50LnYxLkRlbGV0ZVRocmVhZFJlc3BvbnNlEmMKDExpc3RNZXNzYWdlcxIoLnBoeWxhY3RlcnkuYWdlbnQudjEuTGlzdE1lc3NhZ2VzUmVxdWVzdBopLnBoeWxhY3RlcnkuYWdlbnQudjEuTGlzdE1lc3NhZ2VzUmVzcG9uc2USXAoJRmV0Y2hGaWxlEiUucGh5bGFjdGVyeS5hZ2VudC52MS5GZXRjaEZpbGVSZXF1ZXN0GiYucGh5bGFjdGVyeS5hZ2VudC52MS5GZXRjaEZpbGVSZXNwb25zZTABYgZwcm90bzM", [file_google_protobuf_timestamp, file_phylactery_agent_v1_event, file_phylactery_agent_v1_run]);
 
 /**
  * SendMessageRequest is one message of a user.
@@ -438,7 +438,7 @@ export const StreamMessageResponseSchema: GenMessage<StreamMessageResponse> = /*
   messageDesc(file_phylactery_agent_v1_chat, 7);
 
 /**
- * AnswerApprovalRequest is a yes or no to one approval.
+ * AnswerApprovalRequest is a yes or no to one approval, or to several of one card.
  *
  * @generated from message phylactery.agent.v1.AnswerApprovalRequest
  */
@@ -479,6 +479,15 @@ export type AnswerApprovalRequest = Message$1<"phylactery.agent.v1.AnswerApprova
    * @generated from field: bool no_wait = 5;
    */
   noWait: boolean;
+
+  /**
+   * also are the other approvals of the same card, all of class self, at most 19: then the answer is for the whole card,
+   * in one turn, or for nothing. They must be all that wait on it, otherwise the call fails with APPROVAL_CHANGED. The
+   * quoted of each is ignored. Part of the body for idempotency.
+   *
+   * @generated from field: repeated phylactery.agent.v1.ShownApproval also = 6;
+   */
+  also: ShownApproval[];
 };
 
 /**
@@ -531,6 +540,55 @@ export const AnswerApprovalResponseSchema: GenMessage<AnswerApprovalResponse> = 
   messageDesc(file_phylactery_agent_v1_chat, 9);
 
 /**
+ * ReadApprovalRequest identifies an approval as it was shown.
+ *
+ * @generated from message phylactery.agent.v1.ReadApprovalRequest
+ */
+export type ReadApprovalRequest = Message$1<"phylactery.agent.v1.ReadApprovalRequest"> & {
+  /**
+   * approval_id is the approval. Required.
+   *
+   * @generated from field: string approval_id = 1;
+   */
+  approvalId: string;
+
+  /**
+   * args_hash is the args_hash of the card that was shown: "sha256:" and 64 hex digits. Required.
+   *
+   * @generated from field: string args_hash = 2;
+   */
+  argsHash: string;
+};
+
+/**
+ * Describes the message phylactery.agent.v1.ReadApprovalRequest.
+ * Use `create(ReadApprovalRequestSchema)` to create a new message.
+ */
+export const ReadApprovalRequestSchema: GenMessage<ReadApprovalRequest> = /*@__PURE__*/
+  messageDesc(file_phylactery_agent_v1_chat, 10);
+
+/**
+ * ReadApprovalResponse is the approval, whole.
+ *
+ * @generated from message phylactery.agent.v1.ReadApprovalResponse
+ */
+export type ReadApprovalResponse = Message$1<"phylactery.agent.v1.ReadApprovalResponse"> & {
+  /**
+   * approval is the call as on its card, without a code and without the other calls of the card.
+   *
+   * @generated from field: phylactery.agent.v1.ApprovalRequired approval = 1;
+   */
+  approval?: ApprovalRequired | undefined;
+};
+
+/**
+ * Describes the message phylactery.agent.v1.ReadApprovalResponse.
+ * Use `create(ReadApprovalResponseSchema)` to create a new message.
+ */
+export const ReadApprovalResponseSchema: GenMessage<ReadApprovalResponse> = /*@__PURE__*/
+  messageDesc(file_phylactery_agent_v1_chat, 11);
+
+/**
  * WatchThreadRequest identifies a thread and the position to start from.
  *
  * @generated from message phylactery.agent.v1.WatchThreadRequest
@@ -556,7 +614,7 @@ export type WatchThreadRequest = Message$1<"phylactery.agent.v1.WatchThreadReque
  * Use `create(WatchThreadRequestSchema)` to create a new message.
  */
 export const WatchThreadRequestSchema: GenMessage<WatchThreadRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 10);
+  messageDesc(file_phylactery_agent_v1_chat, 12);
 
 /**
  * WatchThreadResponse is one event of the thread.
@@ -577,7 +635,7 @@ export type WatchThreadResponse = Message$1<"phylactery.agent.v1.WatchThreadResp
  * Use `create(WatchThreadResponseSchema)` to create a new message.
  */
 export const WatchThreadResponseSchema: GenMessage<WatchThreadResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 11);
+  messageDesc(file_phylactery_agent_v1_chat, 13);
 
 /**
  * GetThreadRequest identifies a thread.
@@ -598,7 +656,7 @@ export type GetThreadRequest = Message$1<"phylactery.agent.v1.GetThreadRequest">
  * Use `create(GetThreadRequestSchema)` to create a new message.
  */
 export const GetThreadRequestSchema: GenMessage<GetThreadRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 12);
+  messageDesc(file_phylactery_agent_v1_chat, 14);
 
 /**
  * GetThreadResponse is the state of the thread.
@@ -619,7 +677,7 @@ export type GetThreadResponse = Message$1<"phylactery.agent.v1.GetThreadResponse
  * Use `create(GetThreadResponseSchema)` to create a new message.
  */
 export const GetThreadResponseSchema: GenMessage<GetThreadResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 13);
+  messageDesc(file_phylactery_agent_v1_chat, 15);
 
 /**
  * Thread is one conversation.
@@ -698,7 +756,7 @@ export type Thread = Message$1<"phylactery.agent.v1.Thread"> & {
  * Use `create(ThreadSchema)` to create a new message.
  */
 export const ThreadSchema: GenMessage<Thread> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 14);
+  messageDesc(file_phylactery_agent_v1_chat, 16);
 
 /**
  * ListThreadsRequest requests a page of threads.
@@ -726,7 +784,7 @@ export type ListThreadsRequest = Message$1<"phylactery.agent.v1.ListThreadsReque
  * Use `create(ListThreadsRequestSchema)` to create a new message.
  */
 export const ListThreadsRequestSchema: GenMessage<ListThreadsRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 15);
+  messageDesc(file_phylactery_agent_v1_chat, 17);
 
 /**
  * ListThreadsResponse is one page.
@@ -754,7 +812,7 @@ export type ListThreadsResponse = Message$1<"phylactery.agent.v1.ListThreadsResp
  * Use `create(ListThreadsResponseSchema)` to create a new message.
  */
 export const ListThreadsResponseSchema: GenMessage<ListThreadsResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 16);
+  messageDesc(file_phylactery_agent_v1_chat, 18);
 
 /**
  * DeleteThreadRequest identifies a thread.
@@ -775,7 +833,7 @@ export type DeleteThreadRequest = Message$1<"phylactery.agent.v1.DeleteThreadReq
  * Use `create(DeleteThreadRequestSchema)` to create a new message.
  */
 export const DeleteThreadRequestSchema: GenMessage<DeleteThreadRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 17);
+  messageDesc(file_phylactery_agent_v1_chat, 19);
 
 /**
  * DeleteThreadResponse confirms that the agent no longer holds data of the thread.
@@ -790,7 +848,7 @@ export type DeleteThreadResponse = Message$1<"phylactery.agent.v1.DeleteThreadRe
  * Use `create(DeleteThreadResponseSchema)` to create a new message.
  */
 export const DeleteThreadResponseSchema: GenMessage<DeleteThreadResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 18);
+  messageDesc(file_phylactery_agent_v1_chat, 20);
 
 /**
  * Message is one message of a thread.
@@ -853,7 +911,7 @@ export type Message = Message$1<"phylactery.agent.v1.Message"> & {
  * Use `create(MessageSchema)` to create a new message.
  */
 export const MessageSchema: GenMessage<Message> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 19);
+  messageDesc(file_phylactery_agent_v1_chat, 21);
 
 /**
  * ListMessagesRequest requests a page of the transcript.
@@ -888,7 +946,7 @@ export type ListMessagesRequest = Message$1<"phylactery.agent.v1.ListMessagesReq
  * Use `create(ListMessagesRequestSchema)` to create a new message.
  */
 export const ListMessagesRequestSchema: GenMessage<ListMessagesRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 20);
+  messageDesc(file_phylactery_agent_v1_chat, 22);
 
 /**
  * ListMessagesResponse is one page.
@@ -916,7 +974,7 @@ export type ListMessagesResponse = Message$1<"phylactery.agent.v1.ListMessagesRe
  * Use `create(ListMessagesResponseSchema)` to create a new message.
  */
 export const ListMessagesResponseSchema: GenMessage<ListMessagesResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 21);
+  messageDesc(file_phylactery_agent_v1_chat, 23);
 
 /**
  * FetchFileRequest identifies a file that was sent.
@@ -944,7 +1002,7 @@ export type FetchFileRequest = Message$1<"phylactery.agent.v1.FetchFileRequest">
  * Use `create(FetchFileRequestSchema)` to create a new message.
  */
 export const FetchFileRequestSchema: GenMessage<FetchFileRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 22);
+  messageDesc(file_phylactery_agent_v1_chat, 24);
 
 /**
  * FetchFileResponse is a part of the answer.
@@ -981,7 +1039,7 @@ export type FetchFileResponse = Message$1<"phylactery.agent.v1.FetchFileResponse
  * Use `create(FetchFileResponseSchema)` to create a new message.
  */
 export const FetchFileResponseSchema: GenMessage<FetchFileResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_agent_v1_chat, 23);
+  messageDesc(file_phylactery_agent_v1_chat, 25);
 
 /**
  * OnBusy is what happens to a message for a busy thread: one in which a turn is queued or running. A thread whose run
@@ -1146,7 +1204,7 @@ export const ChatService: GenService<{
     output: typeof WatchThreadResponseSchema;
   },
   /**
-   * AnswerApproval answers one pending approval of one of the caller's own runs with yes or no and waits for the reply of
+   * AnswerApproval answers a pending approval of one of the caller's own runs with yes or no and waits for the reply of
    * that turn: the run it suspended goes on, or ends, as with an answer typed in its thread. The agent asks RiskGate for
    * the code, so no code travels, and RiskGate checks everything as for a typed answer. Repeating a request_id with the
    * same body returns the same turn; with a different body, or one used for a message, it fails with ALREADY_EXISTS.
@@ -1163,6 +1221,18 @@ export const ChatService: GenService<{
     methodKind: "unary";
     input: typeof AnswerApprovalRequestSchema;
     output: typeof AnswerApprovalResponseSchema;
+  },
+  /**
+   * ReadApproval returns one pending approval of the caller's own runs with its arguments whole, up to 1 MiB characters
+   * together, where its card leaves out the middle of a long value. What is sensitive stays hidden, and there is no code
+   * in it. It fails as AnswerApproval does for an approval that waits no more, or has another args_hash.
+   *
+   * @generated from rpc phylactery.agent.v1.ChatService.ReadApproval
+   */
+  readApproval: {
+    methodKind: "unary";
+    input: typeof ReadApprovalRequestSchema;
+    output: typeof ReadApprovalResponseSchema;
   },
   /**
    * GetThread returns the state of one of the caller's threads: its last run and its pending approvals. A thread that
