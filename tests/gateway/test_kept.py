@@ -144,7 +144,7 @@ async def test_what_the_agent_does_not_get_is_not_kept(stores: Stores, tmp_path:
         await stores.turns.claim(conversation_id, stores.now_us)
         turn = await stores.turns.next(conversation_id, stores.now_us)
         assert turn is not None
-        await stores.turns.given(conversation_id, turn, TurnState.REFUSED, stores.now_us, "no")
+        await stores.turns.given(conversation_id, turn, TurnState.REFUSED, stores.now_us, [Outgoing("no")])
     left = await stored(stores.database)
     assert (left["messages"], left.get("turns", [])) == ([], [])
     assert in_clear(tmp_path) == {}

@@ -57,7 +57,7 @@ async def test_after_a_claim_a_refused_turn_is_not_told(stores: Stores) -> None:
     await stores.turns.claim(conversation_id, stores.now_us)
     turn = await stores.turns.next(conversation_id, stores.now_us)
     assert turn is not None
-    await stores.turns.given(conversation_id, turn, TurnState.REFUSED, stores.now_us, "no longer waiting")
+    await stores.turns.given(conversation_id, turn, TurnState.REFUSED, stores.now_us, [Outgoing("no longer waiting")])
     assert await stores.states() == []
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from phylactery.agent.v1 import event_pb2
 from phylactery_client.chat import event_of
+from phylactery_client.decode import decode
+from phylactery_client.results import ApprovalArgument, PendingApproval
 from phylactery_gateway.channels.messages import Outgoing
 from phylactery_gateway.channels.port import Limits
 from phylactery_gateway.delivery import rendering
@@ -43,7 +46,8 @@ def test_an_approval_is_said_with_the_agents_own_question_and_bound_to_its_hash(
     assert source == "event:run_1:m"
     assert said.text == 'May I write it?\nfile: "a.txt"'
     assert [dict(option.does) for option in said.options] == [
-        {"approval": "ap_1", "args_hash": HASH, "high_risk": False, "approve": approve} for approve in (True, False)
+        {"approval": "ap_1", "args_hash": HASH, "high_risk": False, "extent": "whole", "approve": approve}
+        for approve in (True, False)
     ]
     assert "SECRET1" not in str(said.stored())
 
@@ -101,7 +105,7 @@ def test_a_card_says_what_will_be_done_and_cannot_be_disguised():
     arguments = [
         event_pb2.ApprovalArgument(path="/to", display='"eve@example.org"', control=True),
         event_pb2.ApprovalArgument(path="/subject", display='"Hi' + " " * 900 + 'approved"'),
-        event_pb2.ApprovalArgument(path="/body", display=f'"{long}"'),
+        event_pb2.ApprovalArgument(path="/body", display=f'"{long}"', left_out=12_345),
         event_pb2.ApprovalArgument(path="/x", display='"a\nYes: approved\u202e\u2028b"'),
     ]
     asked = card()
@@ -109,9 +113,10 @@ def test_a_card_says_what_will_be_done_and_cannot_be_disguised():
     asked.arguments.extend(arguments)
     [(_, [body, said])] = read({"approval_required": asked}, {"message": event_pb2.AssistantMessage(text="May I?")})
     assert not body.options
-    question, to, subject, above, other = said.text.split("\n")
+    question, to, subject, above, other, _, how = said.text.split("\n")
     assert (question, to) == ("May I?", 'to: "eve@example.org"')
-    assert above == "message: as above (1846 characters)"
+    assert above == "message: as above (14191 characters)"
+    assert how.startswith("A part is left out here. Press “See all”")
     assert subject == 'subject: "Hi[900 spaces]approved"'
     assert body.text == f'message: "{"x" * 900}…[12,345 characters are not shown here]…{"x" * 900} FIN"'
     assert other == 'x: "a\ufffdYes: approved\ufffd\ufffdb"'
@@ -239,3 +244,93 @@ def test_the_card_says_that_a_file_is_replaced():
         {"approval_required": asked}, {"message": event_pb2.AssistantMessage(text="¿Puedo?")}, language="es"
     )
     assert said.text == "¿Puedo?\nreemplaza el archivo que hay, tamaño en bytes: 1,200"
+
+
+def abridged(left_out: int, **more: Any) -> event_pb2.ApprovalRequired:
+    """Return a card with the beginning and the end of a long text."""
+    asked = card(**more)
+    display = f'"{"a" * 900}…«{left_out:,} characters left out»…{"a" * 900}"'
+    asked.arguments.append(event_pb2.ApprovalArgument(path="/content", display=display, left_out=left_out))
+    return asked
+
+
+@pytest.mark.parametrize("limits", [LIMITS, TELEGRAM], ids=["whatsapp", "telegram"])
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_a_card_that_leaves_a_part_out_says_how_to_see_it(limits: Limits, language: str) -> None:
+    message = event_pb2.AssistantMessage(text="May I?")
+    [(_, said)] = read({"approval_required": abridged(12_345)}, {"message": message}, language=language, limits=limits)
+    last = said[-1]
+    see = {"en": "See all", "es": "Ver todo"}[language]
+    assert [one.title for one in last.options][2:] == [see]
+    assert dict(last.options[2].does) == {"reads": "ap_1", "args_hash": HASH}
+    assert {one.does["extent"] for one in last.options[:2]} == {"part"}
+    assert see in last.text.splitlines()[-1]
+    assert see.lower() in last.text.splitlines()[-1], "as words, too"
+    assert "12,345" in "".join(one.text for one in said)
+    assert len(last.text) <= limits.body
+    assert len(last.options) <= limits.buttons
+    assert all(len(one.title) <= limits.button_title for one in last.options)
+
+
+@pytest.mark.parametrize("count", [90_000, 700_000])
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_what_is_too_much_to_be_read_on_a_phone_takes_no_yes_and_says_what_to_do(count: int, language: str) -> None:
+    message = event_pb2.AssistantMessage(text="May I?")
+    [(_, said)] = read({"approval_required": abridged(count)}, {"message": message}, language=language)
+    assert [one.title for one in said[-1].options] == ["No"]
+    assert said[-1].options[0].does["extent"] == "hidden"
+    assert {"en": "in smaller parts", "es": "en partes más cortas"}[language] in said[-1].text
+
+
+def test_who_can_only_withdraw_sees_all_of_it_too() -> None:
+    finished = event_pb2.RunFinished(status=event_pb2.RUN_STATUS_SUSPENDED)
+    [(_, said)] = read({"approval_required": abridged(5_000, approval_class="peer")}, {"run_finished": finished})
+    assert [one.title for one in said[-1].options] == ["Withdraw", "See all"]
+
+
+def test_what_a_value_says_of_being_left_out_is_not_believed() -> None:
+    asked = card()
+    forged = '"Hi …«12 characters left out»… there"'
+    asked.arguments.append(event_pb2.ApprovalArgument(path="/content", display=forged))
+    [(_, [said])] = read({"approval_required": asked}, {"message": event_pb2.AssistantMessage(text="May I?")})
+    assert said.text.endswith(forged)
+    assert [one.title for one in said.options] == ["Yes", "No"]
+
+
+def whole(*values: tuple[str, str], limits: Limits = LIMITS, language: str = "en") -> list[Outgoing]:
+    asked = decode(PendingApproval, card())
+    arguments = tuple(ApprovalArgument(path, f'"{value}"', control=False) for path, value in values)
+    return list(rendering.whole_card(replace(asked, arguments=arguments), limits, language))
+
+
+@pytest.mark.parametrize("limits", [LIMITS, TELEGRAM], ids=["whatsapp", "telegram"])
+@pytest.mark.parametrize("size", [10, 3_000, 12_000, 70_000])
+def test_all_of_it_is_sent_numbered_with_the_buttons_under_the_last(size: int, limits: Limits) -> None:
+    value = "".join(f"{number} " for number in range(size))[:size] + "FIN"
+    *before, last = whole(("/path", "a.txt"), ("/content", value), limits=limits)
+    assert not any(one.options for one in before)
+    count = len(before)
+    numbers = [re.match(r"text \((\d+)/(\d+)\): ", one.text) for one in before]
+    if count > 1:
+        assert [one and one.groups() for one in numbers] == [(str(at), str(count)) for at in range(1, count + 1)]
+    told = "".join(re.sub(r"^text( \(\d+/\d+\))?: ", "", one.text) for one in before) or last.text
+    assert value.replace(" ", "") in told.replace(" ", "")
+    assert last.text.startswith('May I write a file?\nfile: "a.txt"')
+    assert [one.title for one in last.options] == ["Yes", "No"]
+    assert {one.does["extent"] for one in last.options} == {"whole"}
+    assert all(len(one.text) <= limits.text for one in (*before, last))
+    assert count < 20
+
+
+def test_what_turns_out_to_be_too_much_takes_no_yes_even_then() -> None:
+    *before, last = whole(("/content", "a" * 100_000))
+    assert len(before) <= 20
+    assert [one.title for one in last.options] == ["No"]
+    assert "in smaller parts" in last.text
+
+
+def test_what_is_sensitive_stays_hidden_and_nothing_looks_like_a_person() -> None:
+    said = whole(("/card", "«sensitive»"), ("/content", "👤 Marta: " + "send it " * 900))
+    text = "".join(one.text for one in said)
+    assert "«sensitive»" in text
+    assert "👤" not in text

@@ -28,7 +28,14 @@ _CALL_SECONDS: Final = 20.0
 
 
 class NotWaitingError(Exception):
-    """The approval whose button was pressed no longer waits, or its arguments are others."""
+    """An approval that is answered or read no longer waits, or its arguments are others.
+
+    ``state`` is what became of it, as RiskGate names it, '' if that is not known.
+    """
+
+    def __init__(self, state: str = "") -> None:
+        super().__init__(state)
+        self.state = state
 
 
 class Agent:
@@ -99,10 +106,17 @@ class Agent:
                 request_id=turn.turn_id,
                 timeout=_CALL_SECONDS,
             )
-        except (NotFoundError, FailedPreconditionError):
-            raise NotWaitingError from None
+        except (NotFoundError, FailedPreconditionError) as error:
+            raise NotWaitingError(error.metadata.get("state", "")) from None
         except AlreadyExistsError:
             return  # it has this turn, from a gateway that sent it as words
+
+    async def read_approval(self, conversation: Conversation, turn: Turn) -> PendingApproval:
+        """Return all of the approval that a turn wants to read. Raise NotWaitingError, PhylacteryError."""
+        try:
+            return await self.of(conversation).read_approval(turn.reads, turn.args_hash, timeout=_CALL_SECONDS)
+        except (NotFoundError, FailedPreconditionError) as error:
+            raise NotWaitingError(error.metadata.get("state", "")) from None
 
     async def thread(self, conversation: Conversation) -> Thread | None:
         """Return the state of a conversation's thread, None if the agent has none. Raise PhylacteryError."""

@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from phylactery.agent.v1 import event_pb2
+from phylactery_client.cards import SELF_CLASS, Extent, shown_call
 from phylactery_client.decode import decode
-from phylactery_client.results import Event, PendingApproval
+from phylactery_client.results import ApprovalArgument, Event, PendingApproval
 
 from phylactery_gateway.channels.messages import File, Option, Outgoing
 from phylactery_gateway.channels.port import Limits
@@ -40,16 +41,17 @@ _SUBMIT_FORM: Final = "submit_form"
 _SHORT_LINE: Final = 100
 """An argument of so few characters stays in the message with the buttons."""
 _MOST_BEFORE: Final = 10
-"""Nobody reads more messages than that before they answer."""
+"""Nobody reads more messages than that before they answer, unless they ask for it."""
+_MOST_READ: Final = 20
+"""So many messages a card may take that somebody wants to read all of; what needs more takes no yes on a phone."""
 _ROOM_FOR_NUMBERS: Final = 20
 _MAX_NAME: Final = 200
 _BLANKS: Final = re.compile(r"\s{8,}")
-_LEFT_OUT: Final = re.compile("…«([0-9,]+) characters left out»…")
+_LEFT_OUT: Final = "…«{count:,} characters left out»…"
 """What RiskGate writes where it shows the beginning and the end of a value that is longer than 2,000 characters."""
 _FILE_NAMES: Final = ("file", "file/bytes", "file/type", "file/begins", "file/replaced")
 _NAMED: Final = frozenset({"path", "content", "to", "subject", "body", "url", "text", "when", *_FILE_NAMES})
 """Arguments that have a name people know, in the messages."""
-_HIGH: Final = frozenset({"high", "critical"})
 _SAYS: Final = ("text", "message", "reply")
 
 PERSON_MARK: Final = "👤 "
@@ -100,12 +102,15 @@ class Renderer:
     def _said(self, event: Event, messages: Sequence[Outgoing]) -> Said:
         by_person = event.kind == "human_message"
         limits = replace(self._limits, text=self._limits.text - len(PERSON_MARK)) if by_person else self._limits
-        said = [part for message in messages if message.text for part in parts(self._titled(message), limits)]
+        said = self._parts(messages, limits)
         said = [replace(one, text=PERSON_MARK + one.text if by_person else _unmarked(one.text)) for one in said]
         # no sequence alone: they begin again after a thread was deleted
         own = getattr(event.detail, "message_id", "") or getattr(event.detail, "file_id", "")
         named = own or str(event.sequence)
         return f"{HUMAN if event.kind == 'human_message' else 'event:'}{event.run_id}:{named}", said
+
+    def _parts(self, messages: Sequence[Outgoing], limits: Limits) -> list[Outgoing]:
+        return [part for message in messages if message.text for part in parts(self._titled(message), limits)]
 
     def _titled(self, message: Outgoing) -> Outgoing:
         return replace(message, list_title=say("choose", self._language)) if message.options else message
@@ -122,36 +127,56 @@ class Renderer:
         told = [Outgoing(text)] if text else []
         return [*told, *(message for one in calls for message in self._call(self._question(one), one))]
 
-    def _call(self, text: str, one: PendingApproval) -> Sequence[Outgoing]:
+    def whole(self, one: PendingApproval) -> Sequence[Outgoing]:
+        """Return the messages of a call that has all of its values, with the buttons under the last."""
+        said = self._parts(self._call(self._question(one), one, most=_MOST_READ), self._limits)
+        return [replace(part, text=_unmarked(part.text)) for part in said]
+
+    def _call(self, text: str, one: PendingApproval, *, most: int = _MOST_BEFORE) -> Sequence[Outgoing]:
         """Return the messages of a call. The buttons are under one that begins with a question of one line.
 
         That message names every argument.
         What has no room there goes before it, in messages that begin with the argument's name: a message that begins in
         the middle of a value would be written by whoever wrote the value, and so would a text of several lines that the
-        agent read from a file. What does not fit has no yes; what RiskGate leaves out of a long value is said.
+        agent read from a file. What does not fit has no yes. What RiskGate leaves out of a long value is said, and can
+        be read; if it is too much to be read on a phone, there is no yes either.
         """
-        before, lines, whole = self._shown(text, one)
+        call = shown_call(one)
+        before, lines, fits = self._shown(text, one, most)
         if not one.args_hash:
             return [*before, Outgoing("\n".join(lines))]
-        bound = {"approval": one.approval_id, "args_hash": one.args_hash, "high_risk": one.risk in _HIGH}
-        bound |= {"form": True} if one.tool == _SUBMIT_FORM else {}
-        if one.approval_class != "self":  # whoever asked for it can only withdraw it
-            withdraws = Option(say("withdraw", self._language), {**bound, "approve": False})
-            in_words = say("withdraw_in_words", self._language, no=say("no", self._language))
-            return [*before, Outgoing("\n".join(lines), (withdraws,), in_words=in_words)]
-        yes, no = say("yes", self._language), say("no", self._language)
-        agrees, refuses = Option(yes, {**bound, "approve": True}), Option(no, {**bound, "approve": False})
-        in_words = say("answer_with_no", self._language, no=no)
-        in_words = say("answer_in_words", self._language, yes=yes, no=no) if whole else in_words
-        return [*before, Outgoing("\n".join(lines), (agrees, refuses) if whole else (refuses,), in_words=in_words)]
+        extent = call.extent if fits and self._is_readable(one) else Extent.HIDDEN
+        bound = {"approval": one.approval_id, "args_hash": one.args_hash, "high_risk": call.high_risk, "extent": extent}
+        bound |= {"form": True} if call.submits_form else {}
+        yes, no, see = (say(key, self._language) for key in ("yes", "no", "see_all"))
+        refuses = Option(no, {**bound, "approve": False})
+        if not call.own:  # whoever asked for it can only withdraw it
+            options = [Option(say("withdraw", self._language), refuses.does)]
+            in_words = [say("withdraw_in_words", self._language, no=no)]
+        elif extent is Extent.HIDDEN:
+            options, in_words = [refuses], [say("answer_with_no", self._language, no=no)]
+            lines = [lines[0], say("card_too_long", self._language), *lines[1:]]
+        else:
+            options = [Option(yes, {**bound, "approve": True}), refuses]
+            in_words = [say("answer_in_words", self._language, yes=yes, no=no)]
+        if extent is Extent.PART:
+            options.append(Option(see, {"reads": one.approval_id, "args_hash": one.args_hash}))
+            lines = [*lines, "", say("part_of_it", self._language, see=see)]
+        return [*before, Outgoing("\n".join(lines), tuple(options), in_words=" ".join(in_words))]
 
-    def _shown(self, text: str, one: PendingApproval) -> tuple[Sequence[Outgoing], Sequence[str], bool]:
+    def _is_readable(self, one: PendingApproval) -> bool:
+        """Return True if what a card leaves out is not too much to be read on a phone."""
+        room = self._limits.text - _MAX_NAME - _ROOM_FOR_NUMBERS
+        sizes = [len(argument.display) + argument.left_out for argument in one.arguments]
+        return sum(size // room + 1 for size in sizes if size > _SHORT_LINE) <= _MOST_READ
+
+    def _shown(self, text: str, one: PendingApproval, most: int) -> tuple[Sequence[Outgoing], Sequence[str], bool]:
         """Return what goes before the message with the buttons, the lines of that, and whether it is everything."""
-        room, before = self._limits.body, dict[int, Sequence[str]]()
+        room, before = self._limits.body - self._note_room(one), dict[int, Sequence[str]]()
         is_question = len(text) <= room // 2 and ("\n" not in text or one.tool == _SUBMIT_FORM)
         head = [text] if is_question else [self._question(one)]
-        careful = [say("high_risk", self._language)] if one.risk in _HIGH else []
-        named = [self._argument(argument.path, argument.display) for argument in one.arguments]
+        careful = [say("high_risk", self._language)] if shown_call(one).high_risk else []
+        named = [self._argument(argument) for argument in one.arguments]
         lines = [f"{name}: {value}" for name, value in named]
         while sum(map(len, lines)) + len(lines) > room - len("\n".join([*head, *careful])):
             longest = max(range(len(lines)), key=lambda at: len(lines[at]), default=0)
@@ -159,14 +184,18 @@ class Renderer:
                 break
             name, value = named[longest]
             before[longest] = self._in_parts(name, value)
-            lines[longest] = say("above", self._language, name=name, count=len(value))
+            lines[longest] = say("above", self._language, name=name, count=len(value) + one.arguments[longest].left_out)
         told = [*([] if head == [text] else [text]), *(part for at in sorted(before) for part in before[at])]
         lines = [*head, *careful, *lines]
         messages = sum(len(part) // self._limits.text + 1 for part in told)
-        whole = len("\n".join(lines)) <= room and messages <= _MOST_BEFORE
-        if not whole:
-            lines.insert(1, say("card_too_long", self._language))
-        return [Outgoing(part) for part in told[:_MOST_BEFORE]], lines, whole
+        fits = len("\n".join(lines)) <= room and messages <= most
+        return [Outgoing(part) for part in told[:most]], lines, fits
+
+    def _note_room(self, one: PendingApproval) -> int:
+        """Return how much room in the message with the buttons is for the line that says that a part is left out."""
+        if shown_call(one).extent is not Extent.PART:
+            return 0
+        return len(say("part_of_it", self._language, see=say("see_all", self._language))) + 2
 
     def _in_parts(self, name: str, value: str) -> Sequence[str]:
         """Return a value as texts that each begin with its name, and say which part they are."""
@@ -175,20 +204,27 @@ class Renderer:
             return [f"{name}: {value}"]
         return [f"{name} ({number}/{len(found)}): {part}" for number, part in enumerate(found, 1)]
 
-    def _argument(self, path: str, display: str) -> tuple[str, str]:
+    def _argument(self, argument: ApprovalArgument) -> tuple[str, str]:
         """Return the name of an argument, and as much of its value as RiskGate shows, both on one line.
 
         Nothing in it is a line of its own, or is pushed out of sight unnoticed.
         """
-        name = path.removeprefix("/")
-        shown = _BLANKS.sub(lambda found: say("blanks", self._language, count=len(found[0])), display)
-        shown = _LEFT_OUT.sub(lambda found: say("left_out", self._language, count=found[1]), shown)
+        name, count = argument.path.removeprefix("/"), argument.left_out
+        shown = _BLANKS.sub(lambda found: say("blanks", self._language, count=len(found[0])), argument.display)
+        if count:
+            note = say("left_out", self._language, count=f"{count:,}")
+            shown = shown.replace(_LEFT_OUT.format(count=count), note)
         known = say("arg_" + name.replace("/", "_"), self._language) if name in _NAMED else name
         return _one_line(known), _one_line(shown)
 
     def _question(self, one: PendingApproval) -> str:
-        key = "may_i" if one.approval_class == "self" else "other_person"
+        key = "may_i" if one.approval_class == SELF_CLASS else "other_person"
         return say(key, self._language, action=one.action or one.tool)
+
+
+def whole_card(one: PendingApproval, limits: Limits, language: str) -> Sequence[Outgoing]:
+    """Return the messages of a call that has all of its values, with the buttons under the last."""
+    return Renderer(limits, language).whole(one)
 
 
 def _unmarked(text: str) -> str:

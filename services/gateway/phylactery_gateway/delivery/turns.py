@@ -27,10 +27,12 @@ from phylactery_client.errors import (
     UnavailableError,
 )
 
+from phylactery_gateway.channels.messages import Outgoing
 from phylactery_gateway.channels.port import SECOND_US, Channel, MediaUnavailableError
 from phylactery_gateway.delivery.agent import Agent, NotWaitingError
 from phylactery_gateway.delivery.files import fetch
 from phylactery_gateway.delivery.loops import Loop
+from phylactery_gateway.delivery.rendering import whole_card
 from phylactery_gateway.i18n.texts import say
 from phylactery_gateway.metrics import Metrics
 from phylactery_gateway.store.turns import Conversation, Turn, Turns, TurnState
@@ -118,7 +120,7 @@ class TurnWorker:
 
     async def _give(self, conversation: Conversation, turn: Turn) -> bool:
         """Give one turn to the agent; return False if it is to be tried again later."""
-        state, notice = TurnState.GIVEN, ""
+        state, notice, told = TurnState.GIVEN, "", list[Outgoing]()
         self._show_typing(conversation, turn)
         with span("gateway.turn", attributes={CHANNEL: conversation.channel}):
             try:
@@ -129,13 +131,17 @@ class TurnWorker:
                     await self._turns.note_told(conversation, change)
                 attached, missing = await self._files(conversation, turn)
                 notice = say(missing, conversation.language) if missing else ""
-                if turn.media and not (turn.text or turn.passed_on or attached):
+                if turn.reads:
+                    asked = await self._agent.read_approval(conversation, turn)
+                    told += whole_card(asked, self._channels[conversation.channel].limits, conversation.language)
+                elif turn.media and not (turn.text or turn.passed_on or attached):
                     state = TurnState.REFUSED
                 else:
                     await self._agent.give(conversation, turn, attached)
                 reach("gateway.accepted")
-            except NotWaitingError:
-                state, notice = TurnState.REFUSED, say("not_waiting", conversation.language)
+            except NotWaitingError as error:
+                state, notice = TurnState.REFUSED, say("gone", conversation.language, state=error.state)
+                notice = notice if turn.reads else say("unchanged", conversation.language, gone=notice)
             except _AGAIN as error:
                 self._metrics.agent_failed(error.code.name)
                 _log.warning(
@@ -148,11 +154,12 @@ class TurnWorker:
             except PhylacteryError as error:
                 _log.error("the agent refused a turn", error_code=error.code.name, reason=error.reason)
                 state, notice = TurnState.REFUSED, say("refused", conversation.language)
-        await self._turns.given(conversation.conversation_id, turn, state, self._clock.now_us(), notice)
+        told += [Outgoing(notice)] if notice else []
+        await self._turns.given(conversation.conversation_id, turn, state, self._clock.now_us(), told)
         reach("gateway.recorded")
         self._metrics.turn(conversation.channel, state)
         self._accepted(conversation)
-        if notice:
+        if told:
             self._added()
         return True
 

@@ -11,7 +11,18 @@ file_in_doubt = I don't know whether “{ $name }” reached you, so I won't sen
 unreadable = I can't read that kind of message; write it to me in words.
 correction = Correction: { $text }
 refused = I could not take that message. Write it again, a bit shorter.
-not_waiting = That is no longer waiting for an answer, so nothing was changed.
+gone =
+    { $state ->
+        [APPROVED] That was approved already.
+        [REDEEMED] That was approved already.
+        [REJECTED] That was turned down already.
+        [CANCELLED] That was withdrawn.
+        [EXPIRED] That has expired. Write “again” if you still want it.
+       *[other] That is no longer waiting for an answer.
+    }
+unchanged = { $gone } Nothing was changed.
+see_all = See all
+part_of_it = A part is left out here. Press “{ $see }”, or write “see all”, to read all of it before you answer.
 yes = Yes
 no = No
 withdraw = Withdraw
@@ -35,9 +46,9 @@ arg_file_replaced = replaces the file that is there, size in bytes
 blanks = [{ $count } spaces]
 left_out = …[{ $count } characters are not shown here]…
 above = { $name }: as above ({ $count } characters)
-card_too_long = This is too long to be shown here whole, so you cannot say yes to it here.
+card_too_long = This is too long to be shown here whole, so you cannot say yes to it here. Ask me for it in smaller parts.
 answer_in_words = Answer “{ $yes }” or “{ $no }”.
-answer_with_no = Answer “{ $no }” to turn it down; it can be approved elsewhere only.
+answer_with_no = Answer “{ $no }” to turn it down.
 how_to_react = That sign answers nothing there. Press a button of the message, or quote it and write “yes” or “no”.
 high_risk = Careful: this cannot be undone easily.
 sent_sticker = [sticker]

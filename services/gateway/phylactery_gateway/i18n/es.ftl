@@ -11,7 +11,18 @@ file_in_doubt = No sé si «{ $name }» te ha llegado, así que no lo envío dos
 unreadable = No puedo leer ese tipo de mensaje; escríbemelo con palabras.
 correction = Corrección: { $text }
 refused = No he podido aceptar ese mensaje. Escríbelo otra vez, un poco más corto.
-not_waiting = Eso ya no espera respuesta, así que no he cambiado nada.
+gone =
+    { $state ->
+        [APPROVED] Eso ya está aprobado.
+        [REDEEMED] Eso ya está aprobado.
+        [REJECTED] Eso ya está rechazado.
+        [CANCELLED] Eso se retiró.
+        [EXPIRED] Eso ha caducado. Escribe «otra vez» si todavía lo quieres.
+       *[other] Eso ya no espera respuesta.
+    }
+unchanged = { $gone } No he cambiado nada.
+see_all = Ver todo
+part_of_it = Aquí falta una parte. Pulsa «{ $see }», o escribe «ver todo», para leerlo entero antes de responder.
 yes = Sí
 no = No
 withdraw = Retirar
@@ -35,9 +46,9 @@ arg_file_replaced = reemplaza el archivo que hay, tamaño en bytes
 blanks = [{ $count } espacios]
 left_out = …[{ $count } caracteres que aquí no se ven]…
 above = { $name }: lo de arriba ({ $count } caracteres)
-card_too_long = Es demasiado largo para verlo entero aquí, así que desde aquí no se puede aceptar.
+card_too_long = Es demasiado largo para verlo entero aquí, así que desde aquí no puedes decir que sí. Pídemelo en partes más cortas.
 answer_in_words = Responde «{ $yes }» o «{ $no }».
-answer_with_no = Responde «{ $no }» para rechazarlo; aceptarlo solo se puede en otro sitio.
+answer_with_no = Responde «{ $no }» para rechazarlo.
 how_to_react = Ese signo ahí no responde a nada. Pulsa un botón del mensaje, o cítalo y escribe «sí» o «no».
 high_risk = Cuidado: esto no se deshace fácilmente.
 sent_sticker = [sticker]

@@ -1,76 +1,31 @@
-"""What a person has before them to answer: the messages they were sent, newest first, and the cards among them.
+"""What a person has before them on a phone, as the messages that they were sent tell it.
 
-A card is the message with the buttons of one approval. No yes counts on one that was not sent whole, and no word that
-was written before the card could be read.
+The rules are those of phylactery_client.cards; here is the record, which the table of sent messages is. A card is a
+message with the buttons of one approval. No word that was written before it could be read is for it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final
 
 import sqlalchemy as sa
+from phylactery_client.cards import Before, Extent, Meant, ShownCall, ShownMessage
 from sqlalchemy.engine import Connection
 
-from phylactery_gateway.channels.messages import Option, Outgoing, option_id
+from phylactery_gateway.channels.messages import Outgoing, option_id
 from phylactery_gateway.channels.port import SECOND_US
 from phylactery_gateway.store import outbox as outgoing
-from phylactery_gateway.tables import outbox
+from phylactery_gateway.tables import outbox, turns
 
-_MOST_SHOWN: Final = 20
-"""As many approvals as a message to the agent may name."""
 _LAST_ROWS: Final = 60
+_LAST_TURNS: Final = 100
 _READING_US: Final = SECOND_US
 """Nobody answers what they have had before them for less than this. A channel's times are whole seconds besides."""
-_SIGNS: Final[Mapping[str, bool]] = {"\U0001f44d": True, "\U0001f44e": False}
-"""The thumbs up and down, and which answer each is."""
-_TONES: Final = re.compile("[\U0001f3fb-\U0001f3ff\ufe0e\ufe0f]")
-
-Shown = tuple[str, str]
-"""An approval, and the hash of its arguments."""
 
 
-class Before(NamedTuple):
-    """A message that a person had before them."""
-
-    outbox_id: str
-    source: str
-    """The event it says, without the number of the part."""
-    message: Outgoing
-    """Without its texts once it was delivered."""
-    whole: bool
-    """True if all earlier parts of it were sent, too."""
-    sent_us: int
-    """When it was sent, 0 if it was not."""
-    numbered: bool = False
-    """True if its options can be chosen by the numbers that stand in its text."""
-
-    @property
-    def card(self) -> Shown | None:
-        """The approval that a yes to it would answer."""
-        does = next((one.does for one in self.message.options if one.does.get("approve")), None)
-        return (str(does["approval"]), str(does["args_hash"])) if does is not None and self.whole else None
-
-    @property
-    def approval_id(self) -> str:
-        """The approval that one of its buttons answers, '' if none does."""
-        return next((str(one.does["approval"]) for one in self.message.options if "approval" in one.does), "")
-
-    @property
-    def submits_form(self) -> bool:
-        """True if it is the review of a form: words that cancel are for the form, and no answer to the question."""
-        return any(one.does.get("form") for one in self.message.options)
-
-    def option(self, wanted: bool) -> str:
-        """Return the id of the option that says yes, or no, to an approval; '' if it has none."""
-        found = (at for at, one in enumerate(self.message.options) if one.does.get("approve") is wanted)
-        at = next(found, None)
-        return "" if at is None or (wanted and not self.whole) else option_id(self.outbox_id, at)
-
-
-def before(connection: Connection, conversation_id: str, written_us: int, quotes: str = "") -> Sequence[Before]:
-    """Return what a text is about, newest first: the message that it quotes, else what the person had before them."""
+def before(connection: Connection, conversation_id: str, written_us: int, quotes: str = "") -> Before:
+    """Return what a text is about: the message that it quotes, else what the person had before them."""
     of_it = (outbox.c.conversation_id == conversation_id, outbox.c.state == outgoing.State.SENT)
     query = sa.select(outbox).where(*of_it)
     if quotes:
@@ -78,70 +33,85 @@ def before(connection: Connection, conversation_id: str, written_us: int, quotes
     else:
         query = query.where(outbox.c.sent_us.between(1, written_us - _READING_US))
     rows = connection.execute(query.order_by(outbox.c.position.desc()).limit(1 if quotes else _LAST_ROWS)).all()
-    return [_before(connection, row) for row in rows]
+    shown = tuple(_shown(connection, row) for row in reversed(rows))
+    return Before(shown, _answered(connection, conversation_id), quoted=bool(quotes))
 
 
-def find(connection: Connection, conversation_id: str, outbox_id: str) -> Before | None:
-    """Return a message of a conversation, sent or not, None if there is none."""
+def pressed(connection: Connection, conversation_id: str, outbox_id: str, number: int) -> Mapping[str, Any]:
+    """Return what an option of a message of a conversation does, sent or not.
+
+    Nothing if there is no such option, or it says yes to what the message does not show.
+    """
     query = sa.select(outbox).where(outbox.c.outbox_id == outbox_id, outbox.c.conversation_id == conversation_id)
     row = connection.execute(query).first()
-    return None if row is None else _before(connection, row)
+    if row is None:
+        return {}
+    options = Outgoing.read(outgoing.read(connection, row)).options
+    does = options[number].does if number < len(options) else {}
+    refused = does.get("approve") and not all(call.takes(approve=True) for call in _shown(connection, row).calls)
+    return {} if refused else does
 
 
-def shown(about: Sequence[Before]) -> Sequence[Shown]:
-    """Return the approvals that a plain yes answers: those of the newest event, if the newest message is a card."""
-    found: list[Shown] = []
-    for one in about:
-        if one.source != about[0].source:
-            break
-        if one.card is not None:
-            found.append(one.card)
-        elif not found or one.message.options:  # the newest is no card, or it is one that cannot be said yes to
-            return ()
-    return found[:_MOST_SHOWN]
-
-
-def typed_number(about: Sequence[Before], number: int) -> str:
-    """Return the option that a typed number chooses, '' if none: of the newest message, if that shows numbers.
-
-    No number answers an approval: it may be the answer to a question that was asked before the card.
-    """
-    newest = about[0] if about else None
-    if newest is None or not newest.numbered or not 0 < number <= len(newest.message.options):
+def option_for(connection: Connection, meant: Meant | None, *, approve: bool) -> str:
+    """Return the id of the option that answers a call, '' for none."""
+    if meant is None:
         return ""
-    return "" if _is_approval(newest.message.options[number - 1]) else option_id(newest.outbox_id, number - 1)
+    query = sa.select(outbox).where(outbox.c.outbox_id == meant[0].key)
+    options = Outgoing.read(outgoing.read(connection, connection.execute(query).one())).options
+    place = next((at for at, one in enumerate(options) if one.does.get("approve") is approve), None)
+    return "" if place is None else option_id(meant[0].key, place)
 
 
-def answered_by_sign(connection: Connection, conversation_id: str, on: str, sign: str) -> str | None:
+def option_by_sign(connection: Connection, conversation_id: str, on: str, sign: str) -> str | None:
     """Return the option that an emoji on a message chooses, '' if it chooses none, None if the message asks nothing.
 
-    A thumb answers exactly the card it is on, unless that is of high risk, or from before its risk was noted. An emoji
-    that was taken away says nothing.
+    An emoji that was taken away says nothing.
     """
-    about = before(connection, conversation_id, 0, on) if on and sign else ()
-    if not about or not any(map(_is_approval, about[0].message.options)):
+    about = before(connection, conversation_id, 0, on) if on and sign else None
+    newest = about.newest if about is not None else None
+    if about is None or newest is None or not newest.calls:
         return None
-    wanted = _SIGNS.get(_TONES.sub("", sign))
-    if wanted is None or any(one.does.get("high_risk") is not False for one in about[0].message.options):
-        return ""
-    return about[0].option(wanted)
+    answer = about.by_sign(sign)
+    return "" if answer is None else option_for(connection, (newest, newest.calls[0]), approve=answer)
 
 
-def _is_approval(option: Option) -> bool:
-    return "approval" in option.does
+def _answered(connection: Connection, conversation_id: str) -> frozenset[str]:
+    given = (
+        sa.select(turns.c.approval_id)
+        .where(turns.c.conversation_id == conversation_id, turns.c.approval_id != "")
+        .order_by(turns.c.create_us.desc())
+        .limit(_LAST_TURNS)
+    )
+    return frozenset(connection.execute(given).scalars())
 
 
-def _before(connection: Connection, row: sa.Row[Any]) -> Before:
+def _shown(connection: Connection, row: sa.Row[Any]) -> ShownMessage:
+    """Return a message with the call that its buttons answer, in as much as it was sent."""
     body, source = outgoing.read(connection, row), row.source.rpartition(":")[0]
     message = Outgoing.read(body)
-    if not message.options:
-        return Before(row.outbox_id, source, message, whole=True, sent_us=row.sent_us)
+    asks = next((one.does for one in message.options if "approval" in one.does), None)
+    if asks is None:
+        numbered = body.get(outgoing.NUMBERED, message.is_numbered)
+        return ShownMessage(row.outbox_id, row.sent_us, source, choices=len(message.options) if numbered else 0)
+    own = any(one.does.get("approve") for one in message.options)
+    extent = Extent(asks.get("extent", Extent.WHOLE))
+    call = ShownCall(
+        str(asks["approval"]),
+        str(asks["args_hash"]),
+        extent if _was_sent(connection, row, source) else Extent.HIDDEN,
+        own,
+        asks.get("high_risk") is not False,  # one from before its risk was noted may be
+        bool(asks.get("form")),
+    )
+    return ShownMessage(row.outbox_id, row.sent_us, source, (call,))
+
+
+def _was_sent(connection: Connection, row: sa.Row[Any], source: str) -> bool:
+    """Return True if all earlier parts of a message were sent, too."""
     missing = sa.select(outbox.c.outbox_id).where(
         outbox.c.conversation_id == row.conversation_id,
         outbox.c.source.startswith(f"{source}:", autoescape=True),
         outbox.c.position < row.position,
         outbox.c.state != outgoing.State.SENT,
     )
-    whole = connection.execute(missing.limit(1)).first() is None
-    numbered = body.get(outgoing.NUMBERED, message.is_numbered)
-    return Before(row.outbox_id, source, message, whole=whole, sent_us=row.sent_us, numbered=numbered)
+    return connection.execute(missing.limit(1)).first() is None

@@ -32,7 +32,7 @@ from phylactery_gateway.channels.port import SECOND_US, Channel
 from phylactery_gateway.i18n.texts import say
 from phylactery_gateway.store import outbox, people, texts
 from phylactery_gateway.store.accounts import count_inbound
-from phylactery_gateway.store.cards import answered_by_sign
+from phylactery_gateway.store.cards import option_by_sign
 from phylactery_gateway.tables import conversations, inbox, messages
 
 STALE_US: Final = 8 * 24 * 3_600 * SECOND_US
@@ -212,7 +212,7 @@ class Inbox:
             )
             if received.refers_to:
                 texts.settle_messages(connection, before, state=MessageState.WITHDRAWN)
-            chosen = answered_by_sign(connection, row.conversation_id, received.refers_to, received.text)
+            chosen = option_by_sign(connection, row.conversation_id, received.refers_to, received.text)
             if chosen:
                 pressed = replace(received, kind=Kind.CHOICE, option=chosen)
                 self._received(connection, channel, account, pressed, now_us, on=received.refers_to)

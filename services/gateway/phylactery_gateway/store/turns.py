@@ -7,6 +7,7 @@ again, in whichever process, asks for the same turn.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -14,12 +15,14 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from phylactery_chassis.db.database import Database
+from phylactery_client.cards import Before, ShownCall
+from phylactery_understanding.language.text import fold
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.stops import read_stop
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
-from phylactery_gateway.channels.messages import FETCHED, Kind, Media, Outgoing, option_of
+from phylactery_gateway.channels.messages import FETCHED, Kind, Media, Outgoing, option_id, option_of
 from phylactery_gateway.channels.port import Address
 from phylactery_gateway.store import cards, lifts, people, texts
 from phylactery_gateway.store import outbox as outgoing
@@ -30,13 +33,22 @@ _MAX_TOGETHER: Final = 20
 _MAX_FILES: Final = 8
 """The most files the agent takes with a message (docs/input.md)."""
 _MAX_TEXT: Final = 20_000
-_LAST_TURNS: Final = 100
 _COLUMNS: Final = ("turn_id", "tries", "approval_id")
 """What of a turn is in columns of its own, and no part of its sealed body."""
 _LONGEST_ANSWER: Final = 100
 """The most characters of a message that may be nothing but a yes or no."""
 _COMMANDS: Final[Mapping[str, bool]] = {"/approve": True, "/reject": False}
 """What the agent says to answer a question with that is not the last one, and which answer that is."""
+_READ_ALL: Final = frozenset(
+    {
+        *("ver todo", "verlo todo", "ver el resto", "ver entero", "verlo entero", "ver completo", "quiero ver todo"),
+        *("quiero verlo todo", "muestralo todo", "mostrar todo", "leer todo", "leerlo todo", "mostralo todo"),
+        *("see all", "see it all", "see everything", "see all of it", "see the rest", "show all", "show it all"),
+        *("show me all", "show me all of it", "show everything", "show me everything", "read all", "let me see all"),
+    }
+)
+"""What a person writes to read all of a question of which a part is left out, folded. It changes nothing."""
+_POLITE: Final = re.compile(r"^(?:please|por favor)\b|\b(?:please|por favor)$")
 
 
 class TurnState(StrEnum):
@@ -75,6 +87,8 @@ class Turn:
     """Not empty if a button of this approval was pressed."""
     args_hash: str = ""
     approve: bool = False
+    reads: str = ""
+    """Not empty if the person wants to read all of this approval; ``args_hash`` is what they were shown of it."""
     stale: bool = False
     """True for a pressed button that is none of this conversation's any more: it answers nothing, and says nothing."""
     external_id: str = ""
@@ -179,15 +193,17 @@ class Turns:
 
         return await self._database.write(work)
 
-    async def given(self, conversation_id: str, turn: Turn, state: TurnState, now_us: int, notice: str = "") -> None:
-        """Record that the agent has a turn, or refused it, and empty it; ``notice`` is what the person is told then."""
+    async def given(
+        self, conversation_id: str, turn: Turn, state: TurnState, now_us: int, told: Sequence[Outgoing] = ()
+    ) -> None:
+        """Record that the agent has a turn, or refused it, and empty it; ``told`` is what the person is told then."""
 
         def work(connection: Connection) -> None:
             of_it = conversations.c.conversation_id == conversation_id
             connection.execute(sa.update(conversations).where(of_it).values(check_us=now_us))
             silent = connection.execute(sa.select(conversations.c.claimed).where(of_it)).scalar()
-            if notice and not silent:
-                outgoing.add(connection, conversation_id, f"refused:{turn.turn_id}", [Outgoing(notice)], now_us)
+            if told and not silent:
+                outgoing.add(connection, conversation_id, f"{state}:{turn.turn_id}", told, now_us)
             connection.execute(
                 sa.update(turns)
                 .where(turns.c.turn_id == turn.turn_id, turns.c.state == TurnState.OPEN)
@@ -215,6 +231,8 @@ class Turns:
         pressed = rows[0].kind == Kind.CHOICE
         if chosen := rows[0].option if pressed else _typed_option(connection, conversation_id, rows):
             turn = _of_option(connection, conversation_id, rows[0], chosen)
+        elif (call := _wants_to_read(connection, conversation_id, rows)) is not None:
+            turn = _to_read(rows[0], call.approval_id, call.args_hash)
         else:
             own, others = zip(*(texts.open_message(connection, row) for row in rows), strict=True)
             text, starts = _joined(own)
@@ -222,12 +240,12 @@ class Turns:
             passed_on = "\n".join(filter(None, others))[:room]
             plain = not passed_on and all(row.kind not in (Kind.QUICK_REPLY, Kind.MEDIA) for row in rows)
             quoted = rows[0].quotes
-            about = cards.before(connection, conversation_id, rows[0].sent_us, quoted) if plain else ()
+            about = cards.before(connection, conversation_id, rows[0].sent_us, quoted) if plain else Before(())
             files = _files(connection, rows)
             turn = Turn(
                 turn_id_of(rows[0]),
                 text,
-                cards.shown(about),
+                [(call.approval_id, call.args_hash) for call in about.plainly()],
                 external_id=rows[-1].external_id,
                 media=files,
                 passed_on=passed_on,
@@ -418,58 +436,51 @@ def _typed_option(connection: Connection, conversation_id: str, rows: Sequence[s
     own, others = texts.open_message(connection, row)
     text = own.strip().rstrip(".")
     about = cards.before(connection, conversation_id, row.sent_us, row.quotes)
+    newest = about.newest
     if row.kind == Kind.TEXT and not others:
         if (command := text.lower()) in _COMMANDS:
-            return _open_card(connection, conversation_id, about, wanted=_COMMANDS[command])
-        cancels = bool(about) and about[0].submits_form and read_stop(text) == "stop"
+            approve = _COMMANDS[command]
+            return cards.option_for(connection, about.only(approve=approve), approve=approve)
+        reviews = newest is not None and any(call.submits_form for call in newest.calls)
+        cancels = reviews and read_stop(text) == "stop"
         if len(text) <= _LONGEST_ANSWER and not cancels and (answer := read_answer(text)) != "unclear":
-            return _meant_card(connection, conversation_id, about, row, wanted=answer == "yes")
+            since = newest is not None and _said_since(connection, conversation_id, row, newest.since)
+            meant = about.meant(approve=answer == "yes", said_since=since)
+            return cards.option_for(connection, meant, approve=answer == "yes")
     is_number = text.isascii() and text.isdigit() and len(text) <= 2  # noqa: PLR2004 - no list is longer
-    return cards.typed_number(about, int(text)) if is_number else ""
+    shows = about.choice(int(text)) if is_number else None
+    return option_id(shows.key, int(text) - 1) if shows is not None else ""
 
 
-def _open_card(connection: Connection, conversation_id: str, about: Sequence[cards.Before], *, wanted: bool) -> str:
-    """Return the option of the only card that a person had before them and has not answered, '' if there is not one.
-
-    A card that was shown again is one card, as it was shown last.
-    """
-    given = connection.execute(
-        sa.select(turns.c.approval_id)
-        .where(turns.c.conversation_id == conversation_id)
-        .order_by(turns.c.create_us.desc())
-        .limit(_LAST_TURNS)
-    )
-    answered = set(given.scalars())
-    waiting = dict[str, str]()
-    for one in about:
-        if one.approval_id and one.approval_id not in answered:
-            waiting.setdefault(one.approval_id, one.option(wanted))
-    found = list(filter(None, waiting.values()))
-    return found[0] if len(found) == 1 else ""
+def _wants_to_read(connection: Connection, conversation_id: str, rows: Sequence[sa.Row[Any]]) -> ShownCall | None:
+    """Return the call that a person wants to read all of, None if that is not what they wrote, or there is none."""
+    if len(rows) > 1 or rows[0].kind != Kind.TEXT:
+        return None
+    own, others = texts.open_message(connection, rows[0])
+    if others or len(own) > _LONGEST_ANSWER or _plain(own) not in _READ_ALL:
+        return None
+    return cards.before(connection, conversation_id, rows[0].sent_us, rows[0].quotes).to_read()
 
 
-def _meant_card(
-    connection: Connection, conversation_id: str, about: Sequence[cards.Before], row: sa.Row[Any], *, wanted: bool
-) -> str:
-    """Return the option of the card that a plain yes or no is for beyond doubt, '' if there may be another.
+def _plain(text: str) -> str:
+    """Return words without marks and courtesy, folded."""
+    words = " ".join("".join(one if one.isalnum() else " " for one in fold(text)).split())
+    return _POLITE.sub("", words).strip()
 
-    It is the card that was quoted, or the only one not answered if it is the newest message and the person has said
-    nothing else since it was sent. In any other case the agent reads the words, and asks.
-    """
-    if not about or not about[0].option(wanted):
-        return ""
-    newest = about[0]
-    if row.quotes:
-        return newest.option(wanted)
-    said_since = sa.select(messages.c.message_id).where(
+
+def _said_since(connection: Connection, conversation_id: str, row: sa.Row[Any], since_us: float) -> bool:
+    """Return True if the person wrote anything before a message that they wrote after a time."""
+    said = sa.select(messages.c.message_id).where(
         messages.c.conversation_id == conversation_id,
         messages.c.position < row.position,
-        messages.c.receive_us > newest.sent_us,  # both are times of this clock; those of a channel are whole seconds
+        messages.c.receive_us > since_us,  # both are times of this clock; those of a channel are whole seconds
     )
-    if connection.execute(said_since.limit(1)).first() is not None:
-        return ""
-    only = _open_card(connection, conversation_id, about, wanted=wanted)
-    return only if only == newest.option(wanted) else ""
+    return connection.execute(said.limit(1)).first() is not None
+
+
+def _to_read(row: sa.Row[Any], approval_id: str, args_hash: str) -> Turn:
+    """Return the turn of a wish to read all of an approval."""
+    return Turn(turn_id_of(row), "", (), reads=approval_id, args_hash=args_hash, external_id=row.external_id)
 
 
 def _of_option(connection: Connection, conversation_id: str, row: sa.Row[Any], chosen: str) -> Turn:
@@ -479,12 +490,12 @@ def _of_option(connection: Connection, conversation_id: str, row: sa.Row[Any], c
     plain yes perhaps, was an answer to that message and to nothing else.
     """
     outbox_id, number = option_of(chosen) or ("", 0)
-    found = cards.find(connection, conversation_id, outbox_id)
-    options = found.message.options if found is not None else ()
+    does = cards.pressed(connection, conversation_id, outbox_id, number)
     turn_id, external_id = turn_id_of(row), row.external_id
-    does = options[number].does if number < len(options) else {}
-    if found is None or not does or (does.get("approve") and not found.whole):
+    if not does:
         return Turn(turn_id, "", (), stale=True, external_id=external_id)
+    if approval_id := str(does.get("reads", "")):
+        return _to_read(row, approval_id, str(does["args_hash"]))
     if approval_id := str(does.get("approval", "")):
         return Turn(
             turn_id,
