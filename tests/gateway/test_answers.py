@@ -241,6 +241,41 @@ async def test_a_quotation_of_anything_else_answers_no_card(stores: Stores, quot
     assert (turn.text, list(turn.shown), turn.approval_id) == ("sí", [], "")
 
 
+@pytest.mark.parametrize("words", ["sí", "no", "ok", "/approve", "/reject", "ver todo", "👍"])
+@pytest.mark.parametrize("why", ["removed", "not delivered", "of another conversation"])
+async def test_a_quotation_of_a_message_that_is_gone_answers_nothing_else_either(
+    stores: Stores, words: str, why: str
+) -> None:
+    await stores.told(card("ap_1"))
+    gone = await stores.send()
+    await stores.told(card("ap_2"))
+    await stores.send()
+    change = {
+        "removed": "DELETE FROM outbox WHERE external_id = '{}'",
+        "not delivered": "UPDATE outbox SET state = 'failed' WHERE external_id = '{}'",
+        "of another conversation": "UPDATE outbox SET conversation_id = 'another' WHERE external_id = '{}'",
+    }[why].format(gone)
+    await stores.database.write(lambda connection: connection.exec_driver_sql(change).close())
+    stores.seconds = 100
+    await stores.say(words, kind=Kind.REACTION if words == "👍" else Kind.TEXT, refers_to=gone)
+    turn = await stores.turn()
+    if words == "👍":
+        assert turn is None
+    else:
+        assert turn is not None
+        assert (turn.text, turn.approval_id, turn.reads, list(turn.shown)) == (words, "", "", [])
+
+
+@pytest.mark.parametrize("words", ["sí", "no", "ver todo"])
+async def test_a_quotation_that_is_deleted_before_it_is_read_answers_nothing(stores: Stores, words: str) -> None:
+    await stores.told(card("ap_1"))
+    asked = await stores.send()
+    stores.seconds = 100
+    await stores.say(words, refers_to=asked)
+    await stores.say("", kind=Kind.REVOKE, refers_to=f"wamid.{stores.numbers}")
+    assert await stores.turn() is None
+
+
 def of_another(approval_id: str) -> Outgoing:
     """Return the question that another person answers, as a phone shows it."""
     return Outgoing("Before I write, somebody else has to approve it.", card(approval_id).options[1:])
@@ -384,11 +419,17 @@ PHOTO = {"photo": [{"file_id": "f"}], "caption": "sí"}
         (whatsapp_element(IMAGE | {"context": {"id": "wamid.0"}}), "wamid.0"),
         (whatsapp_element(text("sí")), ""),
         (whatsapp_element(text("sí", context={"forwarded": False})), ""),
-        (whatsapp_element(text("sí", context={"id": 5})), ""),
+        (whatsapp_element(text("sí", context={"id": 5})), ELSEWHERE),
+        (whatsapp_element(text("sí", context={"id": None, "from": "1555"})), ELSEWHERE),
+        (whatsapp_element(text("sí", context={"from": "1555"})), ELSEWHERE),
+        (whatsapp_element(IMAGE | {"context": {"id": ""}}), ELSEWHERE),
+        (whatsapp_element(text("sí", context={})), ""),
         (telegram_element({"text": "sí", "reply_to_message": {"message_id": 2}}), "2"),
         (telegram_element(PHOTO | {"reply_to_message": {"message_id": 2}}), "2"),
         (telegram_element({"text": "sí", "external_reply": {"origin": {"type": "user"}}}), ELSEWHERE),
         (telegram_element({"text": "sí", "reply_to_story": {"id": 1, "chat": {"id": 9}}}), ELSEWHERE),
+        (telegram_element({"text": "sí", "quote": {"text": "May I?", "position": 0}}), ELSEWHERE),
+        (telegram_element({"text": "sí", "reply_to_message": None, "quote": {"text": "May I?"}}), ELSEWHERE),
         (telegram_element({"text": "sí"}), ""),
     ],
 )

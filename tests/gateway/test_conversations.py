@@ -82,8 +82,49 @@ async def test_a_button_pressed_again_changes_nothing(whole: Whole) -> None:
     await phone.press(asked, "Sí")  # tapped twice: the same press
     await phone.press(asked, "Sí", at=time.time() + 11)
     await whole.desk.until(lambda: len(phone.inbox) == 3, "another reply")
-    assert phone.inbox[2].text == "Eso ya no espera respuesta, así que no he cambiado nada."
+    assert phone.inbox[2].text == "Eso ya está aprobado. No he cambiado nada."
     assert (whole.sandbox / "log.txt").read_text().splitlines() == ["x"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("second", ["Sí", "No"])
+async def test_of_two_devices_of_one_person_the_first_answer_holds_and_the_other_is_told(
+    whole: Whole, second: str
+) -> None:
+    phone = whole.desk.phone()
+    await phone.say('append "x" to log.txt')
+    asked = (await whole.desk.until(lambda: phone.inbox, "a question"))[0]
+    at = time.time() + LATER
+    await phone.press(asked, "Sí", at=at)
+    await phone.press(asked, second, at=at + 11)
+    await whole.desk.until(lambda: any("No he cambiado nada." in one.text for one in phone.inbox), "the second answer")
+    await whole.desk.until(lambda: len(phone.inbox) == 3, "the first answer")
+    assert (whole.sandbox / "log.txt").read_text().splitlines() == ["x"]
+    assert "Eso ya está aprobado. No he cambiado nada." in [one.text for one in phone.inbox]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ("withdrawn", "Eso se retiró. No he cambiado nada."),
+        ("expired", "Eso ha caducado. No he cambiado nada. Escribe «otra vez» si todavía lo quieres."),
+    ],
+)
+async def test_a_question_that_is_gone_while_it_is_answered_runs_nothing(whole: Whole, how: str, told: str) -> None:
+    phone = whole.desk.phone()
+    await phone.say('append "x" to log.txt')
+    asked = (await whole.desk.until(lambda: phone.inbox, "a question"))[0]
+    if how == "expired":
+        whole.system.clock.advance(3_600)
+    else:
+        [row] = await whole.desk.rows("SELECT * FROM conversations")
+        client = whole.desk.gateway.agent._client.acting_for(f"wa:{row.user_id}")
+        thread = await client.get_thread(row.conversation_id)
+        await client.cancel_run(thread.pending_approval.run_id)
+    await phone.press(asked, "Sí", at=time.time() + LATER)
+    await whole.desk.until(lambda: told in [one.text for one in phone.inbox], told)
+    assert whole.system.written("log.txt") == []
 
 
 @pytest.mark.slow
@@ -139,7 +180,7 @@ async def test_a_button_of_another_conversation_answers_nothing_not_even_ones_ow
     await whole.desk.until_rows("SELECT * FROM outbox WHERE sent_us > 0", 2)
     await bob.press(asked, "Sí", at=time.time() + LATER)
     await whole.desk.until(lambda: len(bob.inbox) == 2, "a reply")
-    assert bob.inbox[1].text == "Eso ya no espera respuesta, así que no he cambiado nada."
+    assert bob.inbox[1].text == "Eso ya no espera respuesta. No he cambiado nada."
     assert whole.system.written("[ab].txt") == []
 
 

@@ -42,6 +42,7 @@ _AT_ONCE: Final = 64
 _FETCHES: Final = 5
 """How often a file is tried that the channel does not hand out now."""
 _LONGEST_PAUSE_US: Final = 15 * SECOND_US
+_EXPIRED: Final = "EXPIRED"
 _AGAIN: Final = (
     UnavailableError,
     DeadlineError,
@@ -140,8 +141,7 @@ class TurnWorker:
                     await self._agent.give(conversation, turn, attached)
                 reach("gateway.accepted")
             except NotWaitingError as error:
-                state, notice = TurnState.REFUSED, say("gone", conversation.language, state=error.state)
-                notice = notice if turn.reads else say("unchanged", conversation.language, gone=notice)
+                state, notice = TurnState.REFUSED, _gone(turn, error.state, conversation.language)
             except _AGAIN as error:
                 self._metrics.agent_failed(error.code.name)
                 _log.warning(
@@ -205,3 +205,11 @@ class TurnWorker:
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+def _gone(turn: Turn, state: str, language: str) -> str:
+    """Return what a person is told whose answer, or wish to read, is for what waits no more."""
+    told = [say("gone", language, state=state)]
+    told += [] if turn.reads else [say("unchanged", language)]
+    told += [say("ask_again", language)] if state == _EXPIRED else []
+    return " ".join(told)

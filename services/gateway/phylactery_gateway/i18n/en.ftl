@@ -17,10 +17,11 @@ gone =
         [REDEEMED] That was approved already.
         [REJECTED] That was turned down already.
         [CANCELLED] That was withdrawn.
-        [EXPIRED] That has expired. Write “again” if you still want it.
+        [EXPIRED] That has expired.
        *[other] That is no longer waiting for an answer.
     }
-unchanged = { $gone } Nothing was changed.
+unchanged = Nothing was changed.
+ask_again = Write “again” if you still want it.
 see_all = See all
 part_of_it = A part is left out here. Press “{ $see }”, or write “see all”, to read all of it before you answer.
 yes = Yes

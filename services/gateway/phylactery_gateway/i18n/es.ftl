@@ -17,10 +17,11 @@ gone =
         [REDEEMED] Eso ya está aprobado.
         [REJECTED] Eso ya está rechazado.
         [CANCELLED] Eso se retiró.
-        [EXPIRED] Eso ha caducado. Escribe «otra vez» si todavía lo quieres.
+        [EXPIRED] Eso ha caducado.
        *[other] Eso ya no espera respuesta.
     }
-unchanged = { $gone } No he cambiado nada.
+unchanged = No he cambiado nada.
+ask_again = Escribe «otra vez» si todavía lo quieres.
 see_all = Ver todo
 part_of_it = Aquí falta una parte. Pulsa «{ $see }», o escribe «ver todo», para leerlo entero antes de responder.
 yes = Sí

@@ -36,8 +36,8 @@ _OTHERS: Final = (
     *("via_bot", "sender_chat", "sender_business_bot", "is_automatic_forward"),
 )
 """Marks of a message that somebody else wrote: forwarded, written by a bot, a channel or another's account."""
-_QUOTES: Final = ("external_reply", "reply_to_story", "reply_to_checklist_task_id")
-"""Marks of an answer to something that is not in the chat."""
+_QUOTES: Final = ("external_reply", "reply_to_story", "reply_to_checklist_task_id", "quote")
+"""Marks of an answer to something that is not in the chat, or not any more."""
 _QUOTED: Final = frozenset({"blockquote", "expandable_blockquote"})
 _STRUCK: Final = "strikethrough"
 _UNREADABLE: Final = ("location", "contact", "venue", "poll", "dice", "video_note")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from phylactery_gateway.channels.messages import (
+    ELSEWHERE,
     UNREADABLE,
     Content,
     Delivery,
@@ -177,10 +178,15 @@ def _received(message: _Json, sender: Sender, external_id: str, kind: Kind, text
 
 
 def _quoted(message: _Json) -> str:
-    """Return the id of the message that one quotes; a pressed button names its message so, too."""
+    """Return the id of the message that one quotes; a pressed button names its message so, too.
+
+    It is ELSEWHERE if there is only a mark that something was quoted: what it was may be gone.
+    """
     context = message.get("context")
-    quoted = context.get("id") if isinstance(context, dict) else None
-    return quoted[:_MAX_ID] if isinstance(quoted, str) else ""
+    if not isinstance(context, dict) or not context.keys() & {"id", "from"}:
+        return ""
+    quoted = context.get("id")
+    return quoted[:_MAX_ID] if isinstance(quoted, str) and quoted else ELSEWHERE
 
 
 def _is_forwarded(message: _Json) -> bool:
