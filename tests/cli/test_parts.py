@@ -207,6 +207,12 @@ def test_a_card_says_what_is_done_in_words_and_shows_no_internal_row():
         assert internal not in told
 
 
+def drawn(printer: EventPrinter) -> dict[int, str]:
+    """Return what the calls that wait are for, by their numbers."""
+    calls = printer.shown.before().numbered()
+    return {number: one.action for number, call in calls.items() if (one := printer.shown.call(call.approval_id))}
+
+
 def test_cards_of_several_runs_wait_side_by_side_and_a_number_never_becomes_another_calls():
     printer = EventPrinter(plain_console(file=io.StringIO(), width=100), Texts("en"))
     printer.show(card("run_1", "a"))
@@ -214,20 +220,16 @@ def test_cards_of_several_runs_wait_side_by_side_and_a_number_never_becomes_anot
     printer.show(card("run_2", "b", "c"))
     printer.show(finished("run_2", "AWAITING_APPROVAL"))
     printer.show(finished("run_3", "ANSWERED"))
-    assert {number: one.action for number, (_, one) in printer.shown.calls().items()} == {
-        1: "write a",
-        2: "write b",
-        3: "write c",
-    }
+    assert drawn(printer) == {1: "write a", 2: "write b", 3: "write c"}
     printer.show(finished("run_1", "ANSWERED"))
-    assert {number: one.action for number, (_, one) in printer.shown.calls().items()} == {2: "write b", 3: "write c"}
+    assert drawn(printer) == {2: "write b", 3: "write c"}
     printer.show(card("run_4", "d"))
-    assert list(printer.shown.calls()) == [2, 3, 4]
+    assert list(drawn(printer)) == [2, 3, 4]
     for run_id in ("run_2", "run_4"):
         printer.show(finished(run_id, "ANSWERED"))
-    assert printer.shown.newest() is None
+    assert not printer.shown.before().messages
     printer.show(card("run_5", "e"))
-    assert list(printer.shown.calls()) == [1]
+    assert list(drawn(printer)) == [1]
 
 
 def test_a_note_about_an_event_stays_one_line():
@@ -280,7 +282,8 @@ def test_an_approval_of_another_class_says_where_it_is_answered():
 
 def test_what_waited_is_forgotten_once_the_run_goes_on():
     printer = EventPrinter(Console(file=io.StringIO()), Texts("en"))
-    printer.show(event_pb2.Event(approval_required=event_pb2.ApprovalRequired(approval_id="ap_aaaaaa")))
+    asked = event_pb2.ApprovalRequired(approval_id="ap_aaaaaa", approval_class="self", args_hash="sha256:" + "a" * 64)
+    printer.show(event_pb2.Event(approval_required=asked))
     printer.show(event_pb2.Event(run_finished=event_pb2.RunFinished(reason="AWAITING_APPROVAL")))
     assert printer.shown.newest() is not None
     printer.show(event_pb2.Event(run_finished=event_pb2.RunFinished(reason="ANSWERED")))

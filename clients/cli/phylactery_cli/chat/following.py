@@ -85,6 +85,18 @@ class Following:
         self.opened()
         self.show(event)
 
+    async def show_up_to(self, sequence: int) -> None:
+        """Print every event of the thread up to a sequence that was not printed yet."""
+        after = max(self._shown.up_to, 0)
+        if after >= sequence:
+            return
+        watching = self._client.watch_thread(self._thread_id, after_sequence=after, reconnect=False)
+        async with aclosing(watching) as events:
+            async for event in events:
+                self.show(event)
+                if event.sequence >= sequence:
+                    return
+
     def opened(self) -> None:
         """Signal that the thread exists, because a message was sent."""
         self._opened.set()

@@ -8,13 +8,14 @@ import re
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from phylactery_client import Attachment, PhylacteryClient, PhylacteryError, new_request_id
-from phylactery_client.errors import DeadlineError, FailedPreconditionError, UnavailableError
+from phylactery_client.cards import ShownCall, ShownMessage
+from phylactery_client.errors import DeadlineError, FailedPreconditionError, NotFoundError, UnavailableError
 from phylactery_client.results import Event, PendingApproval
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
@@ -29,13 +30,14 @@ from phylactery_cli.render.traces import spans_of, trace_tree
 from phylactery_cli.supervisor import Fate, Keeper, Stack
 from phylactery_cli.terminal import fate_text, one_line, printable
 
-_ANSWER = re.compile(r"(?P<command>/approve|/reject)(?: +(?:(?P<number>[1-9][0-9]?)|(?P<id>ap_[\w-]{3,64})))?")
+_ANSWER = re.compile(r"(?P<command>/approve|/reject|/show)(?: +(?:(?P<number>[1-9][0-9]?)|(?P<id>ap_[\w-]{3,64})))?")
 _HELP = re.compile(r"/help(?: +(?P<topic>\w+))?")
 _SPANS_PAUSE_SECONDS = 0.1
 """The agent's last spans end just after its answer; a short wait includes them."""
 _AGAIN_SECONDS = 1.0
 _WORK_AFTER_SECONDS, _WORK_EVERY_SECONDS = 0.4, 0.2
 _WORK_SIGNS = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_GONE = frozenset({"APPROVAL_NOT_FOUND", "APPROVAL_NOT_PENDING"})
 _STOP_SECONDS = 3.0
 """How long to wait for a stopped run; a later end is shown above the prompt."""
 
@@ -284,53 +286,84 @@ class Chat:
             self._console.print(self._texts("attached", name=one_line(path.name), count=len(self._attached)))
 
     async def _answer(self, command: str, number: int, approval_id: str) -> None:
-        """Answer the whole waiting card, or one call of any card by its number or id."""
-        calls, cards = self._printer.shown.calls(self._typed_at), self._printer.shown.cards(self._typed_at)
+        """Answer, or show whole, the whole waiting card, or one call of any card by its number or id."""
+        before = self._printer.shown.before(self._typed_at)
+        calls, cards = before.numbered(), before.messages
         if approval_id:
-            number = next((place for place, (_, one) in calls.items() if one.approval_id == approval_id), 0)
-        if not calls and self._printer.shown.cards():
+            number = next((place for place, one in calls.items() if one.approval_id == approval_id), 0)
+        if not calls and self._printer.shown.before().messages:
             self._console.print(self._texts("typed_before"))
         elif not calls:
             self._console.print(self._texts("nothing_waits"))
         elif approval_id and not number:
             self._console.print(self._texts("no_such_id", id=one_line(approval_id)))
         elif number in calls:
-            await self._answer_one(command, *calls[number])
+            await self._give(command, next(one for one in cards if calls[number] in one.calls), [calls[number]])
         elif len(cards) == 1 and number:
             self._console.print(self._texts("no_such_number", count=len(calls)))
         elif len(cards) == 1:
-            await self._answer_all(command, cards[0])
+            await self._give(command, cards[0], cards[0].calls)
         else:
-            listed = [f"{place}. {one_line(one.action or one.tool)}" for place, (_, one) in calls.items()]
-            told = self._texts("which", number=next(iter(calls)), calls="\n".join(listed))
+            listed = [f"{place}. {self._named(one)}" for place, one in calls.items()]
+            told = self._texts("which", command=command, number=next(iter(calls)), calls="\n".join(listed))
             self._console.print(told, soft_wrap=True)
 
-    async def _answer_all(self, command: str, card: PendingApproval) -> None:
-        """Answer the only waiting card as a whole."""
-        if not card.also:
-            await self._give(command, card)
-        elif card.run_id in ("", self._printer.last_run_id):
-            await self._say(self._texts("yes" if command == "/approve" else "no"))
-        else:  # another message followed, so a plain yes would be ambiguous
-            for one in reversed((card, *card.also)):
-                await self._give(command, one)
+    def _named(self, call: ShownCall) -> str:
+        drawn = self._printer.shown.call(call.approval_id)
+        return one_line(drawn.action or drawn.tool) if drawn is not None else ""
 
-    async def _answer_one(self, command: str, card: PendingApproval, one: PendingApproval) -> None:
-        """Answer one call of a card. If its first call still waits, show the rest of the card."""
-        await self._give(command, one)
-        if one is not card and card in self._printer.shown.cards():
-            thread = await self._client.get_thread(self._thread_id)
-            left = next((left for left in cards_of(thread) if left.approval_id == card.approval_id), None)
-            if left is not None:
-                self._printer.ask(left)
+    async def _give(self, command: str, card: ShownMessage, calls: Sequence[ShownCall]) -> None:
+        """Answer calls of a card, exactly as they were shown, or show them whole."""
+        approve = command == "/approve"
+        try:
+            if command == "/show":
+                for call in calls:
+                    self._printer.whole(await self._client.read_approval(call.approval_id, call.args_hash), call.number)
+            elif approve and not all(call.own for call in calls):
+                other = next(call for call in calls if not call.own)
+                self._console.print(self._texts("elsewhere", id=one_line(other.approval_id)))
+            elif not all(call.args_hash and call.takes(approve) for call in calls):
+                await self._draw_again("not_shown", card.key)
+            else:
+                await self._answer_calls(card, calls, approve=approve)
+        except (NotFoundError, FailedPreconditionError) as error:
+            if error.reason == "APPROVAL_CHANGED":
+                await self._draw_again("card_changed", card.key)
+            elif error.reason in _GONE:
+                self._say_so("gone", state=error.metadata.get("state", ""))
+                await self._draw_again("", card.key)
+            else:
+                raise
 
-    async def _give(self, command: str, one: PendingApproval) -> None:
-        if command == "/reject":
-            await self._say(f"{self._texts('reject_verb')} {one.approval_id}")
-        elif one.code:
-            await self._say(f"{self._texts('approve_verb')} {one.approval_id} {one.code}")
-        else:
-            self._console.print(self._texts("elsewhere", id=one_line(one.approval_id)))
+    async def _answer_calls(self, card: ShownMessage, calls: Sequence[ShownCall], *, approve: bool) -> None:
+        """Answer calls: the whole card in one turn, others by themselves, and show what is left of the card."""
+        self._run_id = card.key
+        self._run_known.set()
+        first, *others = calls
+        whole = all(call.own for call in calls)
+        also = [(call.approval_id, call.args_hash) for call in others] if whole else []
+        try:
+            for call in () if whole else reversed(others):  # last the one that the run waits for: then it goes on
+                await self._client.answer_call(call.approval_id, call.args_hash, approve=approve)
+            turn = await self._client.answer_call(first.approval_id, first.args_hash, approve=approve, also=also)
+        except DeadlineError:  # the turn continues, and is followed
+            self._say_so("late")
+            return
+        await self._following.show_up_to(turn.last_sequence)
+        left = turn.pending_approval
+        if left is not None and not self._printer.shown.is_shown(left.run_id, left):
+            self._printer.ask(left)
+
+    async def _draw_again(self, key: str, run_id: str) -> None:
+        """Show a run's card as it is now, after a sentence that says why; forget it if the run waits no more."""
+        thread = await self._client.get_thread(self._thread_id)
+        left = next((one for one in cards_of(thread) if one.run_id == run_id), None)
+        if left is None:
+            self._printer.shown.remove(run_id)
+        if key:
+            self._say_so(key if left is not None else "nothing_waits")
+        if left is not None and not (not key and self._printer.shown.is_shown(run_id, left)):
+            self._printer.ask(left)
 
     async def _say(self, text: str) -> None:
         """Send a message with the waiting card, so that the agent reads a clear yes or no as its answer.

@@ -5,7 +5,6 @@
 
 approve_verb = APPROVE
 undo = undo the last change
-reject_verb = REJECT
 you = you
 agent = agent
 sent_file = { $name } ({ $size } bytes, { $type }): in the agent's files as { $path }
@@ -19,12 +18,10 @@ model_none = none: static mode; set PHYLACTERY_MODEL_BASE_URL and PHYLACTERY_MOD
 single_user = approvals: one person uses this, so you are asked where a team would ask somebody else
 approval = May I do this?
 approvals = May I do these { $count } things?
-yes = yes
-no = no
 no_such_number = There is no such number: I asked about { $count }.
 no_such_id = Nothing is waiting here under that name: { $id }.
 which =
-    Several things are waiting. Say which one, for example /approve { $number }:
+    Several things are waiting. Say which one, for example { $command } { $number }:
     { $calls }
 answer_one_of = /approve { $number }: I do it, once   ·   /reject { $number }: I leave it
 tool = tool
@@ -34,6 +31,22 @@ answer = yes (or /approve): I do it, once   ·   no (or /reject): I leave it
 answer_several = yes or /approve: all { $count }  ·  no or /reject: none  ·  /approve 1, /reject 2: that one
 or_type = or type: { $text }
 nothing_waits = Nothing is waiting for an answer.
+gone =
+    { $state ->
+        [APPROVED] That was approved already. Nothing was changed.
+        [REDEEMED] That was approved already. Nothing was changed.
+        [REJECTED] That was turned down already. Nothing was changed.
+        [CANCELLED] That was withdrawn. Nothing was changed.
+        [EXPIRED] That has expired. Nothing was changed. Write “again” if you still want it.
+       *[other] That is no longer waiting for an answer. Nothing was changed.
+    }
+card_changed = The question has changed since you saw it, so nothing was answered. This is how it is now:
+not_shown = I could not show you what it is about, so nothing was answered. This is how it is now:
+show_whole =
+    { $number ->
+        [0] A part is left out: /show shows all of it before you answer
+       *[other] A part is left out: /show { $number } shows all of it before you answer
+    }
 typed_before = That was typed before I asked, so it answers nothing.
 no_turn = Nothing has happened yet: say something first.
 no_spans = There is no trace of that here: the services write it below another data folder.
@@ -52,6 +65,7 @@ help_approvals =
     A clear yes or no answers the question I just asked; one word more answers nothing.
     /approve and /reject answer it too when you asked for other things meanwhile.
     /approve 2 and /reject 2 answer one of several.
+    /show, or /show 2, shows all of a long text of which a part is left out.
 help_keys =
     While I answer: Esc or Ctrl-C stops it, twice stops waiting. What you type meanwhile is kept.
     At the prompt: Ctrl-C clears what you typed; twice leaves, as Ctrl-D and /quit do.

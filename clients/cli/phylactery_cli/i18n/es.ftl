@@ -4,7 +4,6 @@
 
 approve_verb = APROBAR
 undo = deshaz el último cambio
-reject_verb = RECHAZAR
 you = tú
 agent = agente
 sent_file = { $name } ({ $size } bytes, { $type }): en los archivos del agente como { $path }
@@ -18,12 +17,10 @@ model_none = ninguno: modo estático; define PHYLACTERY_MODEL_BASE_URL y PHYLACT
 single_user = aprobaciones: esto lo usa una sola persona, así que se te pregunta a ti lo que en un equipo se preguntaría a otra
 approval = ¿Puedo hacer esto?
 approvals = ¿Puedo hacer estas { $count } cosas?
-yes = sí
-no = no
 no_such_number = Ese número no existe: he preguntado por { $count }.
 no_such_id = Aquí no hay nada en espera con ese nombre: { $id }.
 which =
-    Hay varias cosas en espera. Di cuál, por ejemplo /approve { $number }:
+    Hay varias cosas en espera. Di cuál, por ejemplo { $command } { $number }:
     { $calls }
 answer_one_of = /approve { $number }: lo hago, una vez   ·   /reject { $number }: lo dejo
 tool = herramienta
@@ -33,6 +30,22 @@ answer = sí (o /approve): lo hago, una vez   ·   no (o /reject): lo dejo
 answer_several = sí o /approve: las { $count }  ·  no o /reject: ninguna  ·  /approve 1, /reject 2: solo esa
 or_type = o escribe: { $text }
 nothing_waits = No hay nada que espere una respuesta.
+gone =
+    { $state ->
+        [APPROVED] Eso ya está aprobado. No he cambiado nada.
+        [REDEEMED] Eso ya está aprobado. No he cambiado nada.
+        [REJECTED] Eso ya está rechazado. No he cambiado nada.
+        [CANCELLED] Eso se retiró. No he cambiado nada.
+        [EXPIRED] Eso ha caducado. No he cambiado nada. Escribe «otra vez» si todavía lo quieres.
+       *[other] Eso ya no espera respuesta. No he cambiado nada.
+    }
+card_changed = La pregunta ha cambiado desde que la viste, así que no se ha respondido nada. Ahora es esta:
+not_shown = No he podido mostrarte de qué se trata, así que no se ha respondido nada. Ahora es esta:
+show_whole =
+    { $number ->
+        [0] Falta una parte: /show lo muestra entero antes de que respondas
+       *[other] Falta una parte: /show { $number } lo muestra entero antes de que respondas
+    }
 typed_before = Eso se escribió antes de que yo preguntara, así que no responde a nada.
 no_turn = Todavía no ha pasado nada: di algo primero.
 no_spans = Aquí no hay ninguna traza de eso: los servicios la escriben en otra carpeta de datos.
@@ -51,6 +64,7 @@ help_approvals =
     Un sí o un no claro responde a lo que acabo de preguntar; con una palabra más no responde a nada.
     /approve y /reject responden también si entretanto pediste otras cosas.
     /approve 2 y /reject 2 responden a una sola de varias.
+    /show, o /show 2, muestra entero un texto largo del que falta una parte.
 help_keys =
     Mientras respondo: Esc o Ctrl-C lo detiene; dos veces deja de esperar. Lo que escribas entretanto se guarda.
     Al escribir: Ctrl-C borra lo escrito; dos veces sale, como Ctrl-D y /quit.

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import typer
 from phylactery.agent.v1 import event_pb2
-from phylactery_client.cards import ShownCards
+from phylactery_client.cards import Extent, ShownCards, shown_call
 from phylactery_client.decode import decode
 from phylactery_client.results import PendingApproval
 from rich.console import Console, Group, RenderableType
@@ -169,13 +169,24 @@ class EventPrinter:
             self.end_line()
             self._console.print(self._approval(asked))
 
+    def whole(self, one: PendingApproval, number: int) -> None:
+        """Print a call that has all of its values."""
+        if not self._json:
+            self.end_line()
+            several = len(self.shown.before().numbered()) > 1
+            self._console.print(Panel(self._call(one, number if several else 0), border_style="yellow", padding=(1, 2)))
+
     def _approval(self, asked: PendingApproval) -> Panel:
         each = (asked, *asked.also)
         rows: list[RenderableType] = []
-        first = next(number for number, (_, one) in self.shown.calls().items() if one is asked)
+        numbers = {call.approval_id: number for number, call in self.shown.before().numbered().items()}
+        first = numbers[asked.approval_id]
         numbered = bool(asked.also or first > 1)
         for number, one in enumerate(each, first):
             rows += [*([""] if rows else []), self._call(one, number if numbered else 0)]
+        part = next((numbers[one.approval_id] for one in each if shown_call(one).extent is Extent.PART), 0)
+        if part:
+            rows.append(Text(self._texts("show_whole", number=part if numbered else 0), style="dim"))
         if asked.expire_time is not None:
             left = (asked.expire_time - datetime.now(UTC)).total_seconds()
             rows.append(Text(self._texts("expires", minutes=max(0, round(left / 60))), style="dim"))
