@@ -383,7 +383,7 @@ def test_a_card_of_several_calls_is_answered_in_words_or_one_by_one(tmp_path: Pa
     terminal.expect("you ›")
     assert not (files_in(tmp_path) / "a.txt").exists()
     terminal.type("/approve")
-    terminal.expect("Noted: I may .+answered")
+    terminal.expect("Saved .+a\\.txt.+Saved .+b\\.txt.+answered")
     terminal.expect("you ›")
     assert [(files_in(tmp_path) / name).read_text().split() for name in ("a.txt", "b.txt")] == [["one"], ["two"]]
     terminal.type('append "one" to c.txt and append "two" to d.txt')

@@ -7,7 +7,7 @@ RiskGate in front of the tools of an agent of any framework.
 
 from phylactery_client.access import AccessAnswer, AccessQuestion
 from phylactery_client.attachments import Attachment, Place
-from phylactery_client.cards import ShownCards
+from phylactery_client.cards import Before, Extent, ShownCall, ShownCards, ShownMessage
 from phylactery_client.channel import ServiceClient, new_request_id
 from phylactery_client.chat import PhylacteryClient
 from phylactery_client.errors import (
@@ -159,6 +159,7 @@ __all__ = [
     "ArgumentView",
     "Attachment",
     "AuditClient",
+    "Before",
     "Blocked",
     "BoundCall",
     "BudgetUse",
@@ -184,6 +185,7 @@ __all__ = [
     "Evaluation",
     "Event",
     "EventKind",
+    "Extent",
     "FailedPreconditionError",
     "FetchedFile",
     "FieldViolation",
@@ -245,7 +247,9 @@ __all__ = [
     "RunStepPage",
     "ServiceClient",
     "ServiceFaultError",
+    "ShownCall",
     "ShownCards",
+    "ShownMessage",
     "SignatureError",
     "SimulatedTurn",
     "StartedForm",

@@ -19,6 +19,8 @@ from phylactery_client.results import PendingApproval
 
 MOST_SHOWN: Final = 20
 """As many approvals as a message to the agent may name."""
+_RECENT: Final = 5
+"""What was answered is spoken of for so many messages."""
 SELF_CLASS: Final = "self"
 _HIGH: Final = frozenset({"high", "critical"})
 _SUBMIT_FORM: Final = "submit_form"
@@ -158,14 +160,14 @@ class Before:
     def to_read(self) -> ShownCall | None:
         """Return the call that a wish to see all of it is for, None if there is none.
 
-        It is the one that was quoted or shown last; otherwise the newest of which a part is left out, one that waits
-        before one that does not any more.
+        It is the one that was quoted or shown last; otherwise the newest that waits and of which a part is left out, or
+        one of the last messages that does not wait any more.
         """
         newest = self.newest
         if newest is not None and newest.calls and (self.quoted or newest.calls[-1].approval_id not in self.answered):
             return newest.calls[-1]
         waiting = [call for _, call in self.waiting().values()]
-        shown = [call for one in reversed(self.messages) for call in reversed(one.calls)]
+        shown = [call for one in reversed(self.messages[-_RECENT:]) for call in reversed(one.calls)]
         return next((call for call in (*waiting, *shown) if call.extent is Extent.PART), None)
 
 

@@ -124,7 +124,7 @@ class StandInServices:
         self.told.append(("evaluate", call.tool_call_id))
         return "decision"
 
-    async def get_approval(self, approval_id: str, *, full: bool = False) -> ApprovalInfo:  # noqa: ARG002
+    async def get_approval(self, approval_id: str, *, full: bool = False) -> ApprovalInfo:
         if self.gate_down:
             raise GateUnavailableError("down")
         if self.refusal is not None:

@@ -288,7 +288,7 @@ class FakeGate:
             raise GateRefusedError("APPROVAL_NOT_FOUND", "there is none", {"approval_id": approval_id})
         return self.approvals[approval_id]
 
-    async def get_approval(self, approval_id: str, *, full: bool = False) -> ApprovalInfo:  # noqa: ARG002
+    async def get_approval(self, approval_id: str, *, full: bool = False) -> ApprovalInfo:
         self._enter("get_approval", approval_id)
         return self._find(approval_id)
 
