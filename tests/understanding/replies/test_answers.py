@@ -6,9 +6,9 @@ from importlib.resources import files
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from phylactery_understanding.replies.answers import read_answer, says_to_do
+from phylactery_understanding.replies.answers import plain_words, read_answer, says_to_do
 
 LISTS = {
     folder.name: yaml.safe_load((folder / "answers.yaml").read_text("utf-8"))
@@ -17,7 +17,7 @@ LISTS = {
 }
 EVERY_PHRASE = [(kind, phrase) for lists in LISTS.values() for kind, phrases in lists.items() for phrase in phrases]
 
-ANSWERS = {"yes": "yes", "no": "no", "doing": "yes"}
+ANSWERS = {"yes": "yes", "weak": "yes", "no": "no", "doing": "yes"}
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,138 @@ ANSWERS = {"yes": "yes", "no": "no", "doing": "yes"}
 )
 def test_a_clear_yes(text: str):
     assert read_answer(text) == "yes"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Yes, please go ahead with that, thanks", "Yes please, that would be great.", "ok perfect do it"),
+        *(
+            "Sure, go right ahead. Thank you so much!",
+            "Yes, I'd like that, thank you",
+            "Okay, yes, please proceed with that",
+        ),
+        *(
+            "Yes, that's right, please do it",
+            "Yep, all good, go for it please",
+            "Yes - please do",
+            "yes :)",
+            "Do so, please.",
+        ),
+        *(
+            "sí, claro, adelante, gracias",
+            "Sí, por favor, hazlo. Muchísimas gracias",
+            "sí, eso",
+            "Perfecto, sí, procede por favor",
+        ),
+        *(
+            "Sí, me parece bien, adelante con eso",
+            "Vale, sí, hazlo así, gracias",
+            "si porfa, te lo agradezco",
+            "vale, porfa",
+        ),
+        *("claro que sí, muchas gracias, muy amable", "Sí — lo confirmo", "sí, puedes hacerlo\ngracias"),
+    ],
+)
+def test_a_polite_yes_is_a_clear_yes(text: str):
+    assert read_answer(text) == "yes"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "yes if it is cheap",
+            "yes, the other address",
+            "yes? really?",
+            "yes, thanks, bye",
+            "yes I saw it",
+            "yes that one",
+        ),
+        *(
+            "yes, and bob too",
+            "yes, at ten instead",
+            "yes please, Monday",
+            "she said yes please go ahead",
+            "yes please go ahead?",
+        ),
+        *(
+            '"yes, go ahead"',
+            "> yes\ngo ahead",
+            "yes\n- no",
+            "- yes",
+            "yes, thanks for nothing",
+            "oh great, yes, do that",
+        ),
+        *(
+            "sí, cuando puedas mirarlo",
+            "sí, si no es mucho",
+            "sí, pero a las diez",
+            "sí a Bea",
+            "dijo que sí, adelante",
+            "sí, dos",
+        ),
+        *(
+            "sí lo vi, gracias",
+            "sí, en vez de eso mañana",
+            "¿sí, adelante?",
+            "sí, cómo no",
+            "claro, claro",
+            "yeah, sure, as if",
+        ),
+        *("that, yes", "eso sí", "eso, sí, gracias", "no, that", "no, eso", "with that", "eso"),
+        *(
+            "ok, thanks a lot",
+            "ok cool thanks",
+            "vale, perfecto, muchas gracias",
+            "alright, thank you",
+            "d'accord, merci beaucoup",
+        ),
+    ],
+)
+def test_what_says_more_than_a_yes_or_takes_leave_is_none(text: str):
+    assert read_answer(text) == "unclear"
+
+
+_JOINERS = st.sampled_from([" ", ", ", ". ", "! ", "\n", " - ", " — ", "; "])
+_REOPENING = (
+    *("but", "instead", "if", "except", "tomorrow", "Bob", "bob@hill.example", "a.txt", "7", "7:30", "$9", "not", "?"),
+    *("the invoice", "pero", "si llueve", "en vez", "mañana", "salvo", "no", "la factura", "ya", "when you can"),
+)
+
+
+@st.composite
+def _polite(draw: st.DrawFn) -> tuple[list[str], str]:
+    """Return the parts of a polite yes of one language, and what joins them."""
+    lists = draw(st.sampled_from([LISTS["en"], LISTS["es"]]))
+    yes = [draw(st.sampled_from(lists["yes"]))]
+    yes += [draw(st.sampled_from(lists["back"]))] if draw(st.booleans()) else []
+    courtesy = st.sampled_from([one for one in [*lists["with"], *lists["thanks"]] if one not in {"oh", "ah", "ya"}])
+    before, behind = draw(st.lists(courtesy, max_size=1)), draw(st.lists(courtesy, max_size=2))
+    return [*before, " ".join(yes), *behind], draw(_JOINERS)
+
+
+_ODD = {plain_words(phrase) for lists in LISTS.values() for phrase in lists.get("neither", ())}
+
+
+def _is_odd(text: str) -> bool:
+    words = plain_words(text)
+    return any(words[at : at + len(odd)] == odd for odd in _ODD for at in range(len(words)))
+
+
+@given(_polite())
+def test_a_yes_with_courtesy_in_any_order_is_a_yes(said: tuple[list[str], str]):
+    text = said[1].join(said[0])
+    assume(len(text) <= 120 and not _is_odd(text))
+    assert read_answer(text) == "yes"
+
+
+@given(_polite(), st.sampled_from(_REOPENING), st.integers(0, 4), _JOINERS)
+def test_one_more_word_opens_the_question_again(said: tuple[list[str], str], word: str, at: int, joiner: str):
+    parts = list(said[0])
+    parts.insert(min(at, len(parts)), word)
+    assert read_answer(said[1].join(parts)) != "yes"
+    assert read_answer(f"{said[1].join(said[0])}{joiner}{word}") != "yes"
 
 
 @pytest.mark.parametrize(

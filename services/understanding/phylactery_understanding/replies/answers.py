@@ -1,7 +1,8 @@
 """Classification of a text as a clear yes, a clear no, or unclear.
 
-A text is an answer only if one language's word lists account for every word of it. A word in no list, a digit, a
-question mark or trailing dots make it unclear: "yes" approves what was shown, "yes, but make it 5" does not.
+A text is an answer only if one language's word lists account for every word of it: a yes, courtesy, and words that
+point back at what was asked ("yes, please go ahead with that, thanks"). A word in no list, a digit, a question mark or
+trailing dots make it unclear: "yes" approves what was shown, "yes, but make it 5" does not.
 """
 
 from __future__ import annotations
@@ -10,19 +11,23 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Final, Literal, TypeVar, cast, get_args
+from typing import Final, Literal, TypeVar, get_args
 
 from phylactery_understanding.language.word_files import lists, of_each_language
 
 Answer = Literal["yes", "no", "unclear"]
-_Kind = Literal["yes", "no", "with", "neither"]
+_Kind = Literal["yes", "weak", "no", "with", "thanks", "back", "neither"]
 _Phrases = Mapping[tuple[str, ...], _Kind]
 _K = TypeVar("_K", bound=str)
 
 _FILE: Final = "answers.yaml"
+_AGREEING: Final = frozenset({"yes", "weak"})
+_BESIDE: Final = frozenset({"with", "thanks"})
 _MAX_CHARACTERS: Final = 120
 """A longer text says more than yes or no."""
 _UNDECIDED: Final = re.compile(r"[?¿؟？…]|\.\s*\.")
+_DASH: Final = re.compile(r"(?<=\S)[ \t]+[-–—]+[ \t]+(?=\S)")
+"""A dash between words; at the beginning of a line it may mark what somebody else said."""
 _IGNORED: Final = re.compile(r"['’`´\u200d\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
 """Characters that do not change a word: apostrophes, and the variation and skin tone of emoji."""
 _TOKEN: Final = re.compile(r"[^\W\d_]+|[^\s,.!¡;]")
@@ -34,10 +39,23 @@ def read_answer(text: str) -> Answer:
     """Return "yes" or "no" as the answer to what was shown, or "unclear" if the text says anything else."""
     if len(text) > _MAX_CHARACTERS or _UNDECIDED.search(text):
         return "unclear"
-    words = plain_words(text)
-    read = [set(kinds) for phrases in _languages() if (kinds := kinds_of(words, phrases))]
-    found = {kind for kinds in read for kind in kinds} - {"with"}
-    return cast("Answer", found.pop()) if found in ({"yes"}, {"no"}) else "unclear"
+    words = plain_words(_DASH.sub(", ", text))
+    found = {answer for phrases in _languages() if (answer := _answer(kinds_of(words, phrases))) is not None}
+    return found.pop() if len(found) == 1 else "unclear"
+
+
+def _answer(kinds: Sequence[_Kind]) -> Answer | None:
+    """Return the answer that phrases of these kinds give in their order, or None if none of them answers anything."""
+    telling = [kind for kind in kinds if kind not in _BESIDE]
+    found = {*telling}
+    if found <= {"back"}:
+        return None
+    if found == {"no"}:
+        return "no"
+    if not found <= _AGREEING | {"back"} or (found == {"weak"} and "thanks" in kinds):
+        return "unclear"
+    # What it points back at comes behind a yes: "that, yes" tells one thing from another.
+    return "yes" if telling[0] in _AGREEING else "unclear"
 
 
 def says_to_do(text: str) -> bool:
@@ -88,5 +106,5 @@ def _contents() -> tuple[Mapping[str, Sequence[str]], ...]:
 
 def _phrases(words: Mapping[str, Sequence[str]]) -> Iterator[tuple[tuple[str, ...], _Kind]]:
     for kind in get_args(_Kind):
-        for phrase in words[kind]:
+        for phrase in words.get(kind, ()):
             yield plain_words(phrase), kind
