@@ -84,12 +84,14 @@ def understood(
 ) -> Understanding:
     """Return how far the newest of a task's messages asks for a call.
 
-    A message that is only a clear yes confirms the message before it, and nothing else. Pasted text does not ask for
-    anything, and with text that may be pasted in the message, nothing is asked for clearly.
+    A message that is only a clear yes confirms the message before it, and nothing else: it yields no more than that
+    message did. Pasted text does not ask for anything, and with text that may be pasted in the message, nothing is
+    asked for clearly. A yes beside what others wrote may be a yes to that.
     """
     messages = list(index.messages)
     while len(messages) > 1 and read_answer(messages[-1]) == "yes":
         messages.pop()
+    to_others = any(index.pasting[len(messages) :])
     if not messages:
         return Understanding(Level.NONE)
     newest, doubted = _own_request(messages[-1])
@@ -108,7 +110,7 @@ def understood(
     names = [ask_id(index.tasks[place], number) for number in range(max(1, len(newest.asks)))]  # a form is one ask
     known = understand([*earlier, newest], call, *uses.of(names))
     known = _limited(known, newest, settled.behind if amendment is None else (), call)
-    if doubted and known.level is Level.CLEAR:
+    if (doubted or to_others) and known.level is Level.CLEAR:
         known = replace(known, level=Level.HALF, fault=Fault("pasted", ""), quota=1)
     if known.level is Level.CLEAR and amendment is not None and amendment.corrects:
         # An effect that was carried out is not repeated in another form unless requested: 40 were paid, and then "no,
