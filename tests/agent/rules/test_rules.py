@@ -224,12 +224,26 @@ def test_hostile_text_is_read_in_linear_time() -> None:
     assert reading.clauses == ()
 
 
-@pytest.mark.parametrize("text", ["continúa", "Sigue.", "continue", "go on", "sí"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "continúa",
+        "Sigue.",
+        "continue",
+        "go on",
+        "sí",
+        "sí, adelante, gracias",
+        "yes please",
+        "Yes, please proceed with that",
+    ],
+)
 def test_going_on_is_understood_in_both_languages(text: str) -> None:
     assert is_continue(text)
 
 
-@pytest.mark.parametrize("text", ["no", "sigue leyendo b.txt", "yes, and delete all"])
+@pytest.mark.parametrize(
+    "text", ["no", "sigue leyendo b.txt", "yes, and delete all", "yes, but only a.txt", "ok, thanks", "eso sí"]
+)
 def test_going_on_is_nothing_more_than_that(text: str) -> None:
     assert not is_continue(text)
 

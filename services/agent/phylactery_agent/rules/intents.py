@@ -130,9 +130,7 @@ _STORE_PHRASE = expression(
     rf"|^[\s¡(]*(?:{_NOT_STORED}|{_NOT_STORED_ALONE})$"
     rf"|[\s.,;:(¡]*(?:(?:y|pero|and|but|por\s+favor|please)[\s,]+)*(?:{_NOT_STORED}|{_NOT_STORED_ALONE}){_END}[\s.!)]*$"
 )
-_CONTINUE = expression(
-    r"(?i)^[\s¡]*(?:contin[uú]a|continuar|sigue|seguir|adelante|s[ií]|continue|go\s+on|go\s+ahead|yes|proceed)[\s.!]*$"
-)
+_CONTINUE = expression(r"(?i)^[\s¡]*(?:contin[uú]a|continuar|sigue|seguir|continue)[\s.!]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,5 +212,5 @@ def without_store_phrase(text: str) -> str:
 
 
 def is_continue(text: str) -> bool:
-    """Return True if a text asks to continue what was begun."""
-    return _CONTINUE.match(text) is not None
+    """Return True if a text asks to continue what was begun, or says a clear yes to that question."""
+    return _CONTINUE.match(text) is not None or read_answer(text) == "yes"
