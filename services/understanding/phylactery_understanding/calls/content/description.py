@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Final
 
 from phylactery_understanding.calls.content.model import FEW, is_plain
@@ -27,6 +28,7 @@ _ASKED: Final = word_map("asked_verbs")
 _SHORT_WORD: Final = 6
 _PREFIX: Final = 3
 _LIMITING: Final = word_set("limiting")
+_ONE: Final = Decimal(1)
 _SAID_SHARE: Final = 0.6
 _OTHER_SHARE: Final = 0.35
 
@@ -55,7 +57,12 @@ class _Description:
             for one in self.wanted
             if one.kind is Kind.NUMBER and id(one) in self._inner and _is_figure(one) and not readings(one.text) & found
         )
-        return any(not _told_by_time(one, self._ask) for one in added) or (not self._refers and any(True for _ in lost))
+        if any(not _told_by_time(one, self._ask) for one in added) or (not self._refers and any(True for _ in lost)):
+            return True
+        # Of words, only one in the place of another: "the rent is due" and "un café" count nothing.
+        gone = (one for one in self._ask.of(Label.CONTENT, Label.TIME) if readings(one.text) - {_ONE} - found)
+        new = (one for one in self.found if _counts(one) and not readings(one.text) & said)
+        return any(True for _ in new) and any(True for _ in gone)
 
     def denies_otherwise(self) -> bool:
         """Return True if the content denies what was said, or the reverse."""
@@ -156,6 +163,11 @@ def described_fault(
 
 def _is_figure(token: Token) -> bool:
     return token.text[:1].isdigit() and bool(readings(token.text))
+
+
+def _counts(token: Token) -> bool:
+    """Return True for a number in a word, other than one: that may be an article, or stand for a thing."""
+    return token.kind is Kind.WORD and value_of(token.text) not in {None, 1}
 
 
 def stated(values: Sequence[str], said: Sequence[Token], words: Lexicon) -> bool:
