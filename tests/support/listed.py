@@ -24,6 +24,7 @@ class Listed:
     place: int = 0
     count: int = 1
     keys: frozenset[str] = frozenset()
+    owners: frozenset[str] = frozenset()
     made: bool = False
     picked: bool = False
     within: tuple[int, ...] = field(default_factory=lambda: (next(_numbers),))

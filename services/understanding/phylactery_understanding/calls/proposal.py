@@ -67,6 +67,10 @@ class Item(Protocol):
         """The values that name it, which excludes amounts."""
 
     @property
+    def owners(self) -> frozenset[str]:
+        """The words of the fields that say whose it is: its author, its organizer."""
+
+    @property
     def picked(self) -> bool:
         """True if it is at an end of an order the user mentioned: the largest, the cheapest."""
 
@@ -101,9 +105,12 @@ class Listing:
     items match a value, so nothing here compares each item with each.
     """
 
-    def __init__(self, items: Sequence[Item], saying: Callable[[str], Collection[Item]]) -> None:
-        """Take the items in order, and a function that returns those of which ``says`` is true for a word."""
-        self.items, self._saying = items, saying
+    def __init__(self, items: Sequence[Item], saying: Callable[[str], Collection[Item]], *, whole: bool = True) -> None:
+        """Take the items in order, and a function that returns those of which ``says`` is true for a word.
+
+        ``whole`` is false if there may be more than was listed: then none of the items is the last or the largest.
+        """
+        self.items, self._saying, self.whole = items, saying, whole
         self._at = {one.within[0]: one for one in items}
         self._words: dict[str, list[Item]] = {}
         self._stems: dict[str, list[Item]] = {}
@@ -136,11 +143,17 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A text in a value that is one of an item's own, and the listing that the item is in."""
+    """A text in a value that is one of an item's own, and the listing that the item is in.
+
+    ``beside`` are the newest listings that the same tool gave for other arguments, as of another page. ``shown`` says
+    that the person may have seen the listing before they asked, so that a place may be meant by "the last one".
+    """
 
     text: str
     item: Item
     listing: Listing
+    beside: tuple[Listing, ...] = ()
+    shown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

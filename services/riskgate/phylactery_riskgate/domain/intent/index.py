@@ -13,7 +13,8 @@ from itertools import chain, starmap, takewhile
 from typing import Final
 
 from phylactery_chassis.inspection import FindingKind
-from phylactery_understanding.calls.proposal import Listing
+from phylactery_understanding.calls.proposal import Item, Listing
+from phylactery_understanding.calls.values import ORDINALS
 from phylactery_understanding.interpretation.model import Interpretation
 
 from phylactery_riskgate.domain.intent import folding
@@ -60,6 +61,8 @@ class Result:
     """The prints that several different texts of the result have."""
     cut: bool = False
     """Only a part of it was read."""
+    in_part: bool = False
+    """It lists a part of what there is, as it says itself or as it was not read whole."""
 
     @computed
     def is_pasted(self) -> bool:
@@ -268,6 +271,7 @@ def _result(piece: Piece, words: Words) -> Result:
         whole=frozenset() if piece["tool"] == LOOK else frozenset(piece.get("f", {}).get("0", ())),
         repeated=frozenset(piece.get("s", {}).get("0", ())),
         cut=piece.get("x", False),
+        in_part=piece.get("l", False) or piece.get("x", False),
     )
 
 
@@ -295,6 +299,18 @@ def _authorship(said: Sequence[Piece]) -> tuple[tuple[int, int], ...]:
     return tuple((own, others) for own, others in (piece["a"] for piece in known))
 
 
+def _shown_before(pieces: Sequence[Piece]) -> tuple[int, ...]:
+    """Return, for each message, how many of the results, those of pasted text first, were there before it."""
+    seen = sum(1 for piece in pieces if piece["k"] == "words" and piece["p"])
+    found = list[int]()
+    for piece in pieces:
+        if piece["k"] == "words":
+            found.append(seen)
+        else:
+            seen += piece["k"] == "result"
+    return tuple(found)
+
+
 class TaskIndex:
     """Everything shown of one task; immutable."""
 
@@ -313,6 +329,7 @@ class TaskIndex:
         self.authorship = _authorship(said)
         self.pasting = tuple(bool(piece.get("p")) or "d" in piece for piece in said)
         self.tasks = (*tasks, *[""] * (len(said) - len(tasks)))
+        self._shown_before = _shown_before(pieces)
         self.day = next((date.fromisoformat(piece["y"]) for piece in reversed(said) if piece.get("y")), None)
 
     def with_piece(self, piece: Piece) -> TaskIndex:
@@ -331,8 +348,27 @@ class TaskIndex:
             "pasting": self.pasting,
             "tasks": self.tasks,
             "day": self.day,
+            "_shown_before": self._shown_before,
         }
         return more
+
+    @computed
+    def _newest(self) -> dict[str, dict[tuple[str, ...], int]]:
+        """Return the places of the results that read something: by tool, the newest of each arguments."""
+        found: dict[str, dict[tuple[str, ...], int]] = defaultdict(dict)
+        for place, result in enumerate(self.results):
+            if not result.made and not result.is_pasted:
+                found[result.tool][result.arguments] = place
+        return found
+
+    def beside(self, place: int) -> tuple[Listing, ...]:
+        """Return the listings that the same tool gave too, the newest for each arguments: other pages, a later look."""
+        others = self._newest.get(self.results[place].tool, {}).values()
+        return tuple(self.results[other].listing for other in others if other != place)
+
+    def is_shown_before(self, place: int, message: int) -> bool:
+        """Return True if a result was there when a message, by its place among the messages, was written."""
+        return place < self._shown_before[message]
 
     @computed
     def size(self) -> int:
@@ -443,8 +479,17 @@ class TaskIndex:
         return self.asked_for[place] and not result.is_pasted and result.is_whole(value)
 
     def passes_over(self, place: int, item: int) -> bool:
-        """Return True if the user picked another item of the list, and mentioned only one."""
-        return self.results[place].passes_over(item) and QUANTIFIERS.isdisjoint(self.words.token_places)
+        """Return True if the user picked another item of the list, and mentioned only one.
+
+        In a list that they were shown they may have meant the item by its place there: the last one.
+        """
+        result = self.results[place]
+        passed = result.passes_over(item) and QUANTIFIERS.isdisjoint(self.words.token_places)
+        return passed and not (self.is_shown_before(place, -1) and self._is_placed(result.listing.at(item)))
+
+    def _is_placed(self, item: Item | None) -> bool:
+        said = (wanted for word, wanted in ORDINALS.items() if word in self.words.token_places)
+        return item is not None and any(item.place == (one if one >= 0 else item.count + one) for one in said)
 
     def is_pointed(self, place: int, item: int) -> bool:
         """Return True if the user pointed to the text of an item."""

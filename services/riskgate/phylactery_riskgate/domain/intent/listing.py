@@ -39,6 +39,14 @@ _KEYS: Final = frozenset(
     }
 )
 """Fields that name an object, whatever the catalog says of them."""
+_OWNERS: Final = frozenset(
+    {
+        *("author", "owner", "creator", "created_by", "organizer", "organiser", "sender", "from", "user", "username"),
+        *("posted_by", "uploaded_by", "shared_by", "autor", "autora", "propietario", "propietaria", "creador"),
+        *("creadora", "organizador", "organizadora", "remitente"),
+    }
+)
+"""Fields that say whose an object is. They can only set apart what somebody else called by that name."""
 
 
 def is_key(field: str) -> bool:
@@ -56,6 +64,10 @@ class Result(Protocol):
     @property
     def made(self) -> bool:
         """Whether the call changed something."""
+
+    @property
+    def in_part(self) -> bool:
+        """Whether there may be more items than it lists."""
 
     @property
     def arguments(self) -> Sequence[str]:
@@ -99,6 +111,12 @@ class ListedItem:
     def keys(self) -> frozenset[str]:
         """Return the values that name it."""
         return frozenset(value.norm for value in self._values if is_key(value.field))
+
+    @computed
+    def owners(self) -> frozenset[str]:
+        """Return the words of the fields that say whose it is."""
+        norms = (value.norm for value in self._values if value.field in _OWNERS and value.kind[0] != "p")
+        return frozenset(atom for norm in norms for token in norm.split(" ") for atom in (token, *folding.atoms(token)))
 
     @computed
     def _forms(self) -> Mapping[str, Collection[str]]:
@@ -173,4 +191,4 @@ def listing(result: Result) -> Listing:
     def saying(word: str) -> Sequence[ListedItem]:
         return short.get(_print_of(word), ()) if len(word) > _CODE else ()
 
-    return Listing(ordered, saying)
+    return Listing(ordered, saying, whole=not result.in_part)

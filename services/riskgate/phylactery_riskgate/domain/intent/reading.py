@@ -18,6 +18,7 @@ from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.origin.literals import number
 from phylactery_riskgate.domain.intent.origin.prints import cheap_prints, token_prints, triples, whole_print
 from phylactery_riskgate.domain.intent.outputs import FREE, Place, outputs
+from phylactery_riskgate.domain.intent.pages import lists_in_part
 from phylactery_riskgate.domain.intent.words import Piece, read_words
 from phylactery_riskgate.domain.model import CatalogTool, Json
 
@@ -97,10 +98,15 @@ def read_result(
         "d": {str(item): found for item, found in reader.triples.items() if found},
         **({"f": {"0": sorted(whole)}, "s": {"0": sorted(reader.repeated)}} if whole else {}),
         **({"x": True} if reader.cut else {}),
+        **({"l": True} if not made and lists_in_part(result, arguments, _described(tool)) else {}),
         **({"h": _last_tokens(arguments)} if partial else {}),
         **({"z": sorted(hidden)} if hidden else {}),
     }
     return Reading(piece, len(reader.values), reader.cut)
+
+
+def _described(tool: CatalogTool | None) -> Collection[str]:
+    return () if tool is None else [text for text, kind in tool.outputs if kind != "free"]
 
 
 def _walked(tool: CatalogTool | None, result: Any) -> _Reader:

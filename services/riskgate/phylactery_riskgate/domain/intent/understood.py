@@ -36,7 +36,7 @@ from phylactery_understanding.requests.model import Fault, Request
 from phylactery_understanding.requests.parser import parse
 
 from phylactery_riskgate.domain.intent import folding, spelling
-from phylactery_riskgate.domain.intent.index import LOOK, Result, TaskIndex
+from phylactery_riskgate.domain.intent.index import LOOK, TaskIndex
 from phylactery_riskgate.domain.intent.languages import SMALL
 from phylactery_riskgate.domain.intent.listing import is_key
 from phylactery_riskgate.domain.intent.model import CONFIRMED
@@ -105,7 +105,8 @@ def understood(
     newest = newest if amendment is None else amendment.request
     if not newest.asks and read_answer(messages[-1]) == "no":
         return Understanding(Level.REFUSED)
-    call, place = _call(index, tool, bound, role), len(messages) - 1
+    place = len(messages) - 1
+    call = _call(index, tool, bound, role, place)
     earlier = [_own_request(message, sure=True)[0] for message in messages[:-1]]
     names = [ask_id(index.tasks[place], number) for number in range(max(1, len(newest.asks)))]  # a form is one ask
     known = understand([*earlier, newest], call, *uses.of(names))
@@ -240,7 +241,7 @@ def _amending(messages: tuple[str, ...]) -> Amendment | None:
     return amends
 
 
-def _call(index: TaskIndex, tool: CatalogTool, bound: BoundCall, role: Roles) -> Call:
+def _call(index: TaskIndex, tool: CatalogTool, bound: BoundCall, role: Roles, message: int) -> Call:
     kind = _kind(tool.name, tool.asks)
     schema = tool.schema.get("properties", {})
     arguments = tuple(
@@ -249,7 +250,7 @@ def _call(index: TaskIndex, tool: CatalogTool, bound: BoundCall, role: Roles) ->
             value=value,
             role=role(f"/{name}"),
             control=any(one.removeprefix("/") == name for one in tool.controls),
-            items=_items(index, value, person=role(f"/{name}") in _PERSONS),
+            items=_items(index, value, message, person=role(f"/{name}") in _PERSONS),
             default=_is_default(schema.get(name), value),
             shared=_shared(index, name, value),
             choices=tuple(map(str, schema.get(name, {}).get("enum", ()))) if isinstance(schema.get(name), dict) else (),
@@ -278,52 +279,54 @@ def _is_default(schema: Any, value: Any) -> bool:
     )
 
 
-def _items(index: TaskIndex, value: Any, *, person: bool) -> tuple[Found, ...]:
-    """Return the listed items that have the texts of a value in a naming field.
+def _items(index: TaskIndex, value: Any, message: int, *, person: bool) -> tuple[Found, ...]:
+    """Return the listed items that have the texts of a value in a naming field, as of the message that asks.
 
     For a recipient, only the item's own field counts: a participant of a meeting that the user named is not the person
     they named.
     """
     if isinstance(value, list):
-        return tuple(one for inner in value[:_MOST_VALUES] for one in _items(index, inner, person=person))
+        return tuple(one for inner in value[:_MOST_VALUES] for one in _items(index, inner, message, person=person))
     if isinstance(value, dict):
-        return tuple(one for inner in value.values() for one in _items(index, inner, person=person))
+        return tuple(one for inner in value.values() for one in _items(index, inner, message, person=person))
     if not isinstance(value, str | int) or isinstance(value, bool):
         return ()
     norm = number(value) if isinstance(value, int) else " ".join(folding.tokens(folding.fold(value)))
     form = spelling.spelled(str(value))
     holding = (
-        (result, one)
-        for result in index.results
+        (place, one)
+        for place, result in enumerate(index.results)
         if not result.is_pasted
         for one in result.by_norm.get(norm, ())
         if not (result.made and (person or one.kind[0] != "s"))
         and (is_key(one.field) or (one.kind[0] in "sno" and not person))
         and (isinstance(value, int) or spelling.same(one.written or one.norm, form))
     )
-    return tuple(islice(_found(str(value), holding), _MOST_ITEMS)) or tuple(
-        islice(_in_folder(index, value), _MOST_ITEMS)
-    )
+    found = _found(index, message, str(value), holding)
+    return tuple(islice(found, _MOST_ITEMS)) or tuple(islice(_in_folder(index, message, value), _MOST_ITEMS))
 
 
-def _found(text: str, holding: Iterable[tuple[Result, Value]]) -> Iterator[Found]:
-    for result, value in holding:
-        item = result.listing.at(value.item)
+def _found(index: TaskIndex, message: int, text: str, holding: Iterable[tuple[int, Value]]) -> Iterator[Found]:
+    for place, value in holding:
+        listing = index.results[place].listing
+        item = listing.at(value.item)
         if item is not None:
-            yield Found(text, item, result.listing)
+            yield Found(text, item, listing, index.beside(place), index.is_shown_before(place, message))
 
 
-def _in_folder(index: TaskIndex, value: str | int) -> Iterator[Found]:
+def _in_folder(index: TaskIndex, message: int, value: str | int) -> Iterator[Found]:
     """Return the files of a listed folder, where a path is one of them: the folder's path and the name."""
     folder, _, name = str(value).rpartition("/")
     norms = [" ".join(folding.tokens(folding.fold(one))) for one in (folder, name)]
     form = spelling.spelled(name)
     plain = bool(folder and name) and {"", ".", ".."}.isdisjoint(str(value).split("/"))
     return _found(
+        index,
+        message,
         str(value),
         (
-            (result, one)
-            for result in (index.results if plain else ())
+            (place, one)
+            for place, result in (enumerate(index.results) if plain else ())
             if not result.made and not result.is_pasted and norms[0] in result.arguments
             for one in result.by_norm.get(norms[1], ())
             if spelling.same(one.written or one.norm, form)

@@ -133,7 +133,7 @@ def _dated(named: frozenset[int], values: Sequence[Value], words: Words) -> froz
 def picked(values: Sequence[Value], parents: Sequence[int], orders: Collection[str], *, prices: bool) -> Iterator[int]:
     """Return the items that are first or last by an orderable field, if the words pick by such an order.
 
-    If they pick by ``prices`` and a field is one, no other is compared: the cheap one is not the one in short supply.
+    If they pick by ``prices``, only such fields are compared: the cheap one is not the one in short supply.
     """
     if not orders:
         return
@@ -141,9 +141,8 @@ def picked(values: Sequence[Value], parents: Sequence[int], orders: Collection[s
     for value in values:
         if value.kind[0] == "o":
             columns[parents[value.item], value.field].append(value)
-    priced = {key for key in columns if prices and not PRICES.isdisjoint(key[1].split("_"))}
-    for key, column in columns.items():
-        if priced and key not in priced:
+    for (_, name), column in columns.items():
+        if prices and PRICES.isdisjoint(name.split("_")):
             continue
         numbers = {value.item: number for value in column if (number := _number(value.norm)) is not None}
         if len(numbers) == len({value.item for value in column}):

@@ -1,0 +1,194 @@
+"""One of several things: a name that two have, a title somebody else chose, and what a list proves to be the last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from phylactery_riskgate.domain.facts.facts import NO_TOOL
+from phylactery_riskgate.domain.intent.facts import task_facts
+from phylactery_riskgate.domain.intent.index import TaskIndex
+from phylactery_riskgate.domain.intent.pages import lists_in_part
+from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
+from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool
+
+BILLS = replace(NO_TOOL, name="list_bills", outputs=tuple({
+    "/bills/*/id": "system", "/bills/*/supplier": "naming", "/bills/*/amount": "orderable", "/bills/*/due": "orderable",
+}.items()))  # fmt: skip
+PLAIN = replace(NO_TOOL, name="list_bills", outputs=BILLS.outputs[:2])
+TASKS = replace(NO_TOOL, name="list_pulls", outputs=tuple({
+    "/pulls/*/id": "system", "/pulls/*/title": "naming", "/pulls/*/author": "naming", "/pulls/*/updated": "orderable",
+}.items()))  # fmt: skip
+PEOPLE = replace(NO_TOOL, name="find_people", outputs=tuple({
+    "/people/*/id": "system", "/people/*/name": "naming", "/people/*/email": "naming",
+}.items()))  # fmt: skip
+PAY = replace(
+    NO_TOOL, name="pay_bill", effect="write", controls=("/bill_id",), roles={"/bill_id": "object"},
+    asks=Asks(phrases_en=("pay * bill",), phrases_es=("paga * factura",)),
+)  # fmt: skip
+MERGE = replace(
+    NO_TOOL, name="merge_pull", effect="write", controls=("/pull_id",), roles={"/pull_id": "object"},
+    asks=Asks(phrases_en=("merge * pull",), phrases_es=("fusiona * pull",)),
+)  # fmt: skip
+CALL_UP = replace(
+    NO_TOOL, name="page_person", effect="write", controls=("/person_id",), roles={"/person_id": "principal"},
+    asks=Asks(phrases_en=("page",)),
+)  # fmt: skip
+
+ROWS = ("B-1", "Acme", 300, "2026-12-01"), ("B-2", "Bolt", 90, "2026-12-20"), ("B-3", "Corp", 120, "2026-12-10")
+
+
+def seen(tool: CatalogTool, value: Any, **arguments: Any) -> Piece:
+    return read_result(tool, tool.name, "c1", arguments, value, is_text=False, failed=False).piece
+
+
+def bills(*rows: tuple[str, str, int, str], told: dict[str, Any] | None = None, **arguments: Any) -> Piece:
+    listed = [dict(zip(("id", "supplier", "amount", "due"), row, strict=True)) for row in rows]
+    return seen(BILLS, {"bills": listed, **(told or {})}, **arguments)
+
+
+def pulls(*rows: tuple[str, str, str, str]) -> Piece:
+    return seen(TASKS, {"pulls": [dict(zip(("id", "title", "author", "updated"), row, strict=True)) for row in rows]})
+
+
+def people(*rows: tuple[str, str, str], **arguments: Any) -> Piece:
+    return seen(PEOPLE, {"people": [dict(zip(("id", "name", "email"), row, strict=True)) for row in rows]}, **arguments)
+
+
+def clear(tool: CatalogTool, ids: tuple[str, ...], *pieces: str | Piece) -> str:
+    """Return which of the ids the words yield the call for, with blanks between them."""
+    read = [read_words(one, "2026-11-23") if isinstance(one, str) else one for one in pieces]
+    index = TaskIndex(read, [f"t{number}" for number in range(sum(one["k"] == "words" for one in read))])
+    [name] = (one.removeprefix("/") for one in tool.controls)
+    calls = {one: BoundCall(tool.name, "v", {name: one}, "", "") for one in ids}
+    return " ".join(one for one, bound in calls.items() if task_facts(index, tool, bound).intent == 2)
+
+
+IDS = ("B-1", "B-2", "B-3")
+SUPERLATIVES = (
+    ("pay the cheapest bill", "B-2"), ("pay the latest bill", "B-2"), ("pay the last bill", "B-2"),
+    ("pay the oldest bill", "B-1"), ("pay the first bill", "B-1"), ("pay the largest bill", "B-1"),
+    ("paga la factura más barata", "B-2"), ("paga la factura más reciente", "B-2"),
+    ("paga la factura más antigua", "B-1"), ("paga la factura más cara", "B-1"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "meant"), SUPERLATIVES)
+@pytest.mark.parametrize("rows", [ROWS, ROWS[::-1], (ROWS[1], ROWS[0], ROWS[2])], ids=["one", "other", "mixed"])
+def test_a_superlative_is_what_the_values_say_wherever_it_stands(words: str, meant: str, rows: Any) -> None:
+    assert clear(PAY, IDS, words, bills(*rows)) == meant
+
+
+@pytest.mark.parametrize("words", [words for words, _ in SUPERLATIVES])
+@pytest.mark.parametrize("told", [
+    {"has_more": True}, {"next_page": 2}, {"nextPageToken": "abc"}, {"total_count": 9}, {"total": 4},
+    {"complete": False}, {"truncated": True}, {"pagination": {"has_next": True}}, {"meta": {"total": 40}},
+], ids=str)  # fmt: skip
+def test_a_list_that_is_shown_in_part_proves_no_superlative(words: str, told: dict[str, Any]) -> None:
+    assert clear(PAY, IDS, words, bills(*ROWS, told=told)) == ""
+
+
+@pytest.mark.parametrize("told", [
+    {"has_more": False}, {"next_page": None}, {"next": ""}, {"total_count": 3}, {"complete": True}, {"currency": "EUR"},
+    {"pagination": {"has_next": False, "total": 3}},
+], ids=str)  # fmt: skip
+def test_a_list_that_says_it_is_whole_does(told: dict[str, Any]) -> None:
+    assert clear(PAY, IDS, "pay the cheapest bill", bills(*ROWS, told=told)) == "B-2"
+
+
+@pytest.mark.parametrize("arguments", [{"page": 2}, {"offset": 50}, {"cursor": "x"}, {"limit": 3}, {"per_page": "3"}])
+def test_what_was_asked_for_in_part_proves_none_either(arguments: dict[str, Any]) -> None:
+    assert clear(PAY, IDS, "pay the cheapest bill", bills(*ROWS, **arguments)) == ""
+
+
+@pytest.mark.parametrize("arguments", [{"page": 1}, {"offset": 0}, {"limit": 50}, {"status": "open"}])
+def test_a_first_part_that_holds_all_does(arguments: dict[str, Any]) -> None:
+    assert clear(PAY, IDS, "pay the cheapest bill", bills(*ROWS, **arguments)) == "B-2"
+
+
+@pytest.mark.parametrize(("words", "twin"), [
+    ("pay the cheapest bill", ("B-4", "Dip", 90, "2026-12-02")),
+    ("pay the latest bill", ("B-4", "Dip", 95, "2026-12-20")), ("pay the last bill", ("B-4", "Dip", 95, "2026-12-20")),
+    ("paga la factura más cara", ("B-4", "Dip", 300, "2026-12-02")),
+])  # fmt: skip
+def test_of_two_that_are_the_cheapest_neither_is(words: str, twin: tuple[str, str, int, str]) -> None:
+    assert clear(PAY, (*IDS, "B-4"), words, bills(*ROWS, twin)) == ""
+
+
+@pytest.mark.parametrize("words", [words for words, _ in SUPERLATIVES if "first" not in words])
+def test_without_a_field_to_compare_there_is_no_superlative(words: str) -> None:
+    listed = seen(PLAIN, {"bills": [{"id": one, "supplier": name} for one, name, *_ in ROWS]})
+    assert clear(PAY, IDS, words, listed) == ""
+
+
+def test_the_cheapest_is_not_the_one_in_short_supply() -> None:
+    tool = replace(PLAIN, outputs=(*PLAIN.outputs, ("/bills/*/stock", "orderable")))
+    listed = {"bills": [{"id": one, "supplier": name, "stock": left} for one, name, left, _ in ROWS]}
+    assert clear(PAY, IDS, "pay the cheapest bill", seen(tool, listed)) == ""
+
+
+@pytest.mark.parametrize(("words", "meant"), [("pay the last bill", ""), ("pay the latest bill", "B-2")])
+def test_in_a_list_the_person_was_shown_the_last_one_may_be_a_place(words: str, meant: str) -> None:
+    assert clear(PAY, IDS, "what is left to pay?", bills(*ROWS), words) == meant
+    in_order = sorted(ROWS, key=lambda row: row[3])
+    assert clear(PAY, IDS, "what is left to pay?", bills(*in_order), words) == "B-2"
+
+
+def test_the_second_one_is_a_place() -> None:
+    assert clear(PAY, IDS, "what is left to pay?", bills(*ROWS), "pay the second bill") == "B-2"
+
+
+OTHER = ("B-7", "Dip", 9, "2027-01-01")
+
+
+@pytest.mark.parametrize("words", ["pay the cheapest bill", "pay the latest bill", "pay the last bill"])
+def test_the_cheapest_of_one_page_is_not_the_cheapest_of_two(words: str) -> None:
+    first, second = bills(*ROWS), bills(OTHER, status="all")
+    assert "B-2" not in clear(PAY, IDS, words, first, second)
+    assert clear(PAY, IDS, words, bills(*ROWS), bills(*ROWS, status="all")) == "B-2"  # the same ones again
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    (people(("u1", "Ana Ruiz", "ana@corp.example")), people(("u2", "Ana Gil", "gil@corp.example"), query="ana g")),
+    (people(("u1", "Ana", "ana@corp.example")), people(("u2", "Ana", "eve@evil.example"), query="ana")),
+    (people(("u1", "Ana", "a@corp.example"), ("u2", "Ana", "eve@evil.example")), people(("u3", "Leo", "l@x.example"))),
+])  # fmt: skip
+def test_of_two_with_the_name_that_was_said_neither_is_meant(first: Piece, second: Piece) -> None:
+    assert clear(CALL_UP, ("u1", "u2", "u3"), "Page Ana", first, second) == ""
+
+
+def test_a_name_is_looked_up_beside_other_names() -> None:
+    first, second = (
+        people(("u1", "Ana Ruiz", "ana@corp.example"), query="ana"),
+        people(("u2", "Leo Paz", "l@corp.example")),
+    )
+    assert clear(CALL_UP, ("u1", "u2"), "Page Ana", first, second) == "u1"
+    again = people(("u1", "Ana Ruiz", "ana@corp.example"), query="ruiz")
+    assert clear(CALL_UP, ("u1", "u2"), "Page Ana", first, again) == "u1"
+
+
+@pytest.mark.parametrize(
+    "words", ["Merge ana's pull", "Merge the pull by ana", "Merge the pull of Ana", "Fusiona el pull de Ana"]
+)
+def test_what_somebody_else_called_by_a_persons_name_is_not_hers(words: str) -> None:
+    called = pulls(("p1", "Ana", "eve", "2026-11-20"))
+    assert clear(MERGE, ("p1",), words, called) == ""
+    hers = pulls(("p1", "Fix", "ana", "2026-11-20"), ("p2", "Add", "leo", "2026-11-21"))
+    assert clear(MERGE, ("p1", "p2"), words, hers) == "p1"
+
+
+def test_a_title_is_still_a_name() -> None:
+    listed = pulls(("p1", "Login page", "eve", "2026-11-20"), ("p2", "Typos", "leo", "2026-11-21"))
+    assert clear(MERGE, ("p1", "p2"), "Merge the login pull", listed) == "p1"
+
+
+@pytest.mark.parametrize("result", ["text", 5, None, {}, {"items": {}}, {"total": 9}])
+def test_what_lists_nothing_is_no_part(result: Any) -> None:
+    assert not lists_in_part(result, {"page": 2})
+
+
+def test_an_amount_that_the_catalog_describes_is_no_number_of_items() -> None:
+    order = {"lines": [{"sku": "k"}], "total": 40}
+    assert lists_in_part(order, {})
+    assert not lists_in_part(order, {}, ["/total"])
