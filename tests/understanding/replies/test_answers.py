@@ -8,7 +8,7 @@ import pytest
 import yaml
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from phylactery_understanding.replies.answers import plain_words, read_answer, says_to_do
+from phylactery_understanding.replies.answers import begins_with_yes, plain_words, read_answer, says_to_do
 
 LISTS = {
     folder.name: yaml.safe_load((folder / "answers.yaml").read_text("utf-8"))
@@ -222,3 +222,40 @@ def test_a_yes_with_a_word_that_is_in_no_list_is_none(text: str, yes: str):
 
 def test_there_is_a_list_for_each_language():
     assert LISTS.keys() >= {"es", "en", "pt", "fr", "it", "de", "ca"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yes",
+        "Yes, please, that one",
+        "ok go on with the second",
+        "Sure. Can you tell me the price as well?",
+        "please, yes: to his new address",
+        "Sí, venga, con la que dice ahí",
+        "vale, dale con la primera",
+        "oui, avec celle-là",
+    ],
+)
+def test_what_a_text_goes_on_with_leaves_the_yes_it_begins_with(text: str) -> None:
+    assert begins_with_yes(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "yes?",
+        "ok, and who wrote it?",
+        "yes, no",
+        "no, yes",
+        "not yes",
+        "I said yes",
+        "please",
+        "yesterday",
+        "¿sí?",
+        "that, yes",
+    ],
+)
+def test_a_yes_that_is_asked_taken_back_or_comes_later_does_not_begin_a_text(text: str) -> None:
+    assert not begins_with_yes(text)

@@ -34,14 +34,14 @@ RECURRING: Final = frozenset({"remind", "remember", "notify", "tell", "wake", "o
 _NEAR: Final = 3
 _DATIVE: Final = word_set("forbidden_fillers")
 _FOR_NOW: Final = word_set("for_now")
-_GENERIC: Final = frozenset(
+GENERIC: Final = frozenset(
     """
     create add make put update change set delete remove edit move open give read record pass
     """.split()
 )
 """Meanings of verbs that are vague: their object must determine the effect."""
 _READING: Final = frozenset({"read"})
-_TELLING: Final = frozenset({"tell", "ask", "notify", "reply", "greet", "report", "message", "announce"})
+TELLING: Final = frozenset({"tell", "ask", "notify", "reply", "greet", "report", "message", "announce"})
 """Meanings of verbs of speech: sending an amount does not say anything with it."""
 _LEADS: Final = ("please", "greet", "polite")
 
@@ -208,7 +208,7 @@ def same_effect(ask: Ask, call: Call) -> bool:
     if _hears(ask, call):
         return True
     pays = any(one.role == "amount" and one.control for one in call.arguments)
-    meanings = ask.verb.meanings - _TELLING if pays else ask.verb.meanings
+    meanings = ask.verb.meanings - TELLING if pays else ask.verb.meanings
     return any(not meanings.isdisjoint(ask.lexicon.yields(effect)) for effect in call.effects)
 
 
@@ -224,7 +224,7 @@ def _is_about(ask: Ask, call: Call) -> bool:
         return False
     if ask.verb.meanings == _READING:
         return call.reads
-    if not ask.verb.meanings & _GENERIC or ask.verb.meanings & call.effects - _GENERIC:
+    if not ask.verb.meanings & GENERIC or ask.verb.meanings & call.effects - GENERIC:
         return True
     near = {
         one.stem

@@ -28,6 +28,7 @@ _MAX_CHARACTERS: Final = 120
 _UNDECIDED: Final = re.compile(r"[?¿؟？…]|\.\s*\.")
 _DASH: Final = re.compile(r"(?<=\S)[ \t]+[-–—]+[ \t]+(?=\S)")
 """A dash between words; at the beginning of a line it may mark what somebody else said."""
+_SENTENCE: Final = re.compile(r"\s*[^.!;\n]+")
 _IGNORED: Final = re.compile(r"['’`´\u200d\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
 """Characters that do not change a word: apostrophes, and the variation and skin tone of emoji."""
 _TOKEN: Final = re.compile(r"[^\W\d_]+|[^\s,.!¡;]")
@@ -58,6 +59,18 @@ def _answer(kinds: Sequence[_Kind]) -> Answer | None:
     return "yes" if telling[0] in _AGREEING else "unclear"
 
 
+def begins_with_yes(text: str) -> bool:
+    """Return True if a text begins with a clear yes, whatever it goes on with: yes, to the one he wrote.
+
+    A sentence that asks ("yes?", "ok, and who sent it?") or takes it back at once ("yes, no") is none.
+    """
+    opening = _SENTENCE.match(text)
+    if opening is None or _UNDECIDED.search(opening.group()):
+        return False
+    words = plain_words(text[: opening.end()])
+    return any(_answer(_leading(words, phrases)[0]) == "yes" for phrases in _languages())
+
+
 def says_to_do(text: str) -> bool:
     """Return True if a clear yes says to do what it is about: do it, adelante; but not: yes, ok."""
     words = plain_words(text)
@@ -81,15 +94,21 @@ def plain_words(text: str) -> tuple[str, ...]:
 
 def kinds_of(words: tuple[str, ...], phrases: Mapping[tuple[str, ...], _K]) -> list[_K]:
     """Return the kind of each phrase of the text, longest match first; empty if a word is in no phrase."""
+    kinds, place = _leading(words, phrases)
+    return kinds if place == len(words) else []
+
+
+def _leading(words: tuple[str, ...], phrases: Mapping[tuple[str, ...], _K]) -> tuple[list[_K], int]:
+    """Return the kinds of the phrases that a text begins with, longest match first, and where the first other word is."""
     longest, place, kinds = max(map(len, phrases)), 0, list[_K]()
     while place < len(words):
         ends = range(min(place + longest, len(words)), place, -1)
         end = next((end for end in ends if words[place:end] in phrases), None)
         if end is None:
-            return []
+            break
         kinds.append(phrases[words[place:end]])
         place = end
-    return kinds
+    return kinds, place
 
 
 @cache

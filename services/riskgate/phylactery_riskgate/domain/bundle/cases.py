@@ -17,11 +17,13 @@ from phylactery_riskgate.domain.intent.model import (
     CUT_SHORT,
     FROM_TEXT,
     MASKED,
+    NAMED,
     NOBODY,
     RULES,
     UNSHOWN,
     Evidence,
     FormRun,
+    Heard,
     TaskFacts,
 )
 from phylactery_riskgate.domain.model import BoundCall, Caller, CatalogTool, Counters, Pathway
@@ -102,8 +104,10 @@ class CaseFacts(_Strict):
     """Task facts of a call. By default the call was not requested and its arguments have no known origin.
 
     ``origin`` is the worst origin; ``by`` gives a different origin for named top-level arguments. ``foreign`` defaults
-    to True with the worst origin. The request is understood by the rules. ``form_run`` is the form that submits the
-    call, with or without a task.
+    to True with the worst origin. The request is understood by the rules. ``by_user`` (by default with an ``intent``),
+    ``in_text`` and ``confirmed`` say who asks for such a call, ``own`` (by default with origin 0) and ``pointed`` more
+    about the origin, and ``read`` that anything was read. ``form_run`` is the form that submits the call, with or
+    without a task.
     """
 
     shown: bool = True
@@ -117,6 +121,12 @@ class CaseFacts(_Strict):
     from_text: bool = False
     masked: bool = False
     cut_short: bool = False
+    by_user: bool | None = None
+    in_text: bool = False
+    confirmed: bool = False
+    pointed: bool = False
+    own: bool | None = None
+    was_read: Annotated[bool, Field(alias="read")] = True
     form_run: CaseFormRun | None = None
 
     def read(self, _tool: CatalogTool, bound: BoundCall) -> TaskFacts:
@@ -140,6 +150,10 @@ class CaseFacts(_Strict):
             foreign=self.origin == MAX_ORIGIN if self.foreign is None else self.foreign,
             understood_by=self.understood_by or (RULES if self.intent == MAX_INTENT else NOBODY),
             form_run=run,
+            heard=Heard(self.intent > 0 if self.by_user is None else self.by_user, self.in_text, self.confirmed),
+            pointed=self.pointed,
+            own=self.origin == NAMED if self.own is None else self.own,
+            read=self.was_read,
         )
 
 

@@ -22,6 +22,7 @@ from phylactery_riskgate.domain.intent.model import (
     UNSHOWN,
     Evidence,
     FormRun,
+    Heard,
     TaskFacts,
 )
 from phylactery_riskgate.domain.intent.origin.literals import number
@@ -41,7 +42,14 @@ from phylactery_riskgate.domain.intent.origin.signals import content_signals
 from phylactery_riskgate.domain.intent.origin.unseen import unseen_signals
 from phylactery_riskgate.domain.intent.phrases import nouns, picks, stem
 from phylactery_riskgate.domain.intent.reading import MAX_VALUE
-from phylactery_riskgate.domain.intent.understood import NO_USES, Uses, understood
+from phylactery_riskgate.domain.intent.understood import (
+    NO_USES,
+    Uses,
+    confirmed,
+    is_from_user,
+    is_in_text,
+    understood,
+)
 from phylactery_riskgate.domain.intent.words import is_value
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Role
 from phylactery_riskgate.domain.pointers import pointer
@@ -130,6 +138,10 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
     told += unseen_signals(index, tool, bound, _replaced(tool, leaves), list(_contents(tool, leaves)))
     if any(len(of_one) >= MAX_LEAVES for of_one in leaves.values()):
         told.append((1, _TOO_MANY))
+    found = [one for of in control or evidence for one in told_of.get(of, ((of.origin, of.place),))]
+    yes = confirmed(index, tool)
+    foreign = _is_from_others(index, found, evidence, known)
+    asked = replace(known, level=Level.HALF, words=yes or known.words)
     return TaskFacts(
         shown=True,
         intent=max(int(known.level), 0),
@@ -139,19 +151,21 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
         signals=max((level for level, _ in told), default=0),
         signal_reasons=tuple(reason for _, reason in told),
         refused=known.level is Level.REFUSED,
-        foreign=known.level is not Level.CLEAR
-        and (
-            _is_foreign(
-                index, [one for of in control or evidence for one in told_of.get(of, ((of.origin, of.place),))], known
-            )
-            or _is_dictated(evidence, known)
-        ),
+        foreign=foreign,
         understood_by=known.by if known.level is Level.CLEAR else NOBODY,
         missing=(known.fault.kind, known.fault.words) if known.fault else ("", ""),
         ask=known.ask,
         quota=known.quota,
         used=uses.counts.get(known.ask, 0),
         authorship=index.authorship,
+        heard=Heard(
+            by_user=known.level in {Level.HALF, Level.CLEAR} or is_from_user(index, tool),
+            in_text=is_in_text(index, tool),
+            confirmed=bool(yes),
+        ),
+        pointed=foreign and known.level is Level.NONE and not _is_from_others(index, found, evidence, asked),
+        own=any(level == NAMED and place not in IDLE for level, place in found),
+        read=bool(index.results),
     )
 
 
@@ -175,6 +189,13 @@ def _mentioned(tool: CatalogTool, evidence: tuple[Evidence, ...]) -> tuple[Evide
         else one
         for one in evidence
     )
+
+
+def _is_from_others(
+    index: TaskIndex, control: Sequence[Found], evidence: Sequence[Evidence], known: Understanding
+) -> bool:
+    """Return True if a control argument is foreign, or a text states what the user does not."""
+    return known.level is not Level.CLEAR and (_is_foreign(index, control, known) or _is_dictated(evidence, known))
 
 
 def _is_foreign(index: TaskIndex, control: Sequence[Found], known: Understanding) -> bool:

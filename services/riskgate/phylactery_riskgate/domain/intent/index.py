@@ -19,6 +19,7 @@ from phylactery_understanding.interpretation.model import Interpretation
 
 from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.computed import computed
+from phylactery_riskgate.domain.intent.hearing import requests_in
 from phylactery_riskgate.domain.intent.languages import QUANTIFIERS
 from phylactery_riskgate.domain.intent.listing import listing
 from phylactery_riskgate.domain.intent.origin.literals import dates_in_token
@@ -63,6 +64,8 @@ class Result:
     """Only a part of it was read."""
     in_part: bool = False
     """It lists a part of what there is, as it says itself or as it was not read whole."""
+    requests: frozenset[int] = field(default=frozenset(), repr=False)
+    """What its texts ask for; empty in results of earlier versions."""
 
     @computed
     def is_pasted(self) -> bool:
@@ -136,6 +139,11 @@ class Result:
             for value in self.values
             if value.kind[0] != "f" and _NUMBER.fullmatch(value.norm) is not None
         )
+
+    @computed
+    def titles(self) -> frozenset[frozenset[str]]:
+        """Return the words of each name of several words, in which others may ask for something."""
+        return frozenset(frozenset(value.norm.split()) for value in self.values if value.is_written)
 
     @computed
     def private(self) -> tuple[Value, ...]:
@@ -272,6 +280,7 @@ def _result(piece: Piece, words: Words) -> Result:
         repeated=frozenset(piece.get("s", {}).get("0", ())),
         cut=piece.get("x", False),
         in_part=piece.get("l", False) or piece.get("x", False),
+        requests=frozenset(piece.get("r", {}).get("0", ())),
     )
 
 
@@ -286,6 +295,7 @@ def _pasted(piece: Piece, words: Words) -> Result:
         values=(),
         prints={0: frozenset(prints(tokens))},
         triples={0: array("I", triples(tokens))},
+        requests=frozenset(requests_in([tokens])),
     )
 
 

@@ -125,6 +125,34 @@ ACCORDING: Final = _words(
     " dice dicen diga indica indican indicado segun basado basandote mencionado mencionada mencionados instrucciones"
 )
 """Words with which the user may delegate to a text what is done, and to whom."""
+_WHATEVER_EN: Final = ("what", "whatever", "as", "everything", "all", "anything", "exactly", "it all", "so")
+_WHATEVER_ES: Final = ("lo que", "cuanto", "todo lo", "todo", "lo")
+DELEGATING: Final = frozenset(
+    tuple(phrase.split())
+    for phrase in (
+        *(f"{do} {what}" for do in ("do", "doing", "does") for what in _WHATEVER_EN),
+        *(f"{do} {what}" for do in ("haz", "haga", "hagas", "hacer", "realiza", "cumple") for what in _WHATEVER_ES),
+        *("haz caso", "haz todo", "follow", "follow up", "obey", "execute", "handle", "process", "complete", "resolve"),
+        *("carry out", "act on", "deal with", "take care", "sort out", "work through", "as instructed", "as requested"),
+        *("instructions", "instruction", "todo", "todos", "to-do", "to-dos", "tasks", "task", "steps", "chores"),
+        *("action items", "accordingly", "according to", "segun", "sigue", "siguelo", "siguela", "sigue los", "seguir"),
+        *("ejecuta", "gestiona", "gestionalo", "tramita", "tramitalo", "atiende", "atiendelo", "resuelve"),
+        *(
+            "resuelvelo",
+            "completa",
+            "ocupate",
+            "encargate",
+            "ocuparte",
+            "encargarte",
+            "tareas",
+            "tarea",
+            "instrucciones",
+        ),
+        *("pasos", "pendientes", "recados", "lo que pide", "lo que pida", "lo que piden", "lo que dice", "lo que diga"),
+    )
+)
+"""Words with which the user leaves it to a text what is done. They never allow anything: what a text alone asks for is
+then asked about, and not blocked."""
 PEOPLE: Final = _words(
     "with who whom whoever whose everyone everybody anyone people person persons him her them they she he us guest"
     " guests attendee attendees participant participants invitee invitees invite team client clients customer customers"
@@ -145,6 +173,8 @@ POLITE: Final = _words(
 """Openings of a sentence that do not yet make it a request or a statement."""
 STATING: Final = _words("i we he she they yo nosotros ellos ellas")
 """Words that, right before a verb, are its subject: the verb is not a request."""
+AUXILIARIES: Final = _words("will would can could may might do did does have has had")
+"""Words between such a subject and its verb."""
 
 DEICTIC: Final = _words("this these following below esto este esta estos estas siguiente siguientes")
 """Words with which, if the user names nothing, they point at what follows."""

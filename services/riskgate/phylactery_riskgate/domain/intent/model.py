@@ -6,7 +6,7 @@ Verdicts contain these types, so this module does not depend on the types of a d
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 NAMED: Final = 0
 """The user's words in this task, or a system field of something the user named."""
@@ -50,6 +50,22 @@ class FormRun:
     peer: bool = False
 
 
+class Heard(NamedTuple):
+    """Who asks for a call of a kind, whatever its arguments.
+
+    ``by_user``: any of the user's messages asks for it, or leaves it to a text what is done. ``in_text``: a text that
+    was read or passed on asks for it. ``confirmed``: the user's newest message begins with a yes, and an earlier one
+    asks for it.
+    """
+
+    by_user: bool = False
+    in_text: bool = False
+    confirmed: bool = False
+
+
+NOT_HEARD: Final = Heard()
+
+
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
     """What a task says about one call.
@@ -86,6 +102,15 @@ class TaskFacts:
     many as others', newest first, up to the first message of which it is not known."""
     form_run: FormRun | None = None
     """The form that submits the call, whether or not the call has a task; None for any other call."""
+    heard: Heard = NOT_HEARD
+    """Who asks for a call of this kind, whatever its arguments."""
+    pointed: bool = False
+    """``foreign`` only because the newest message does not ask for the call: the values are in texts the user pointed
+    to."""
+    own: bool = False
+    """A control argument has a value of the user's."""
+    read: bool = True
+    """A result or a text of others was shown in the task; what was recorded without this counts as if it was."""
 
     @property
     def left(self) -> int | None:
@@ -127,6 +152,10 @@ class TaskFacts:
             "retracted": self.retracted,
             **({"authorship": [list(one) for one in self.authorship]} if self.authorship else {}),
             **({} if self.form_run is None else {"form_run": asdict(self.form_run)}),
+            "heard": self.heard._asdict(),
+            "pointed": self.pointed,
+            "own": self.own,
+            "read": self.read,
         }
 
     @staticmethod
@@ -150,6 +179,10 @@ class TaskFacts:
             retracted=value.get("retracted", ""),
             authorship=tuple((own, others) for own, others in value.get("authorship", ())),
             form_run=FormRun(**value["form_run"]) if "form_run" in value else None,
+            heard=Heard(**value.get("heard", {})),
+            pointed=value.get("pointed", False),
+            own=value.get("own", False),
+            read=value.get("read", True),
         )
 
 

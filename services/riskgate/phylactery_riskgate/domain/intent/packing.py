@@ -39,7 +39,7 @@ def packed(piece: Piece) -> tuple[bytes, int]:
         if len(small) < len(plain):
             form, text = _DEFLATED, small
     head = _HEAD.pack(form, len(text))
-    prints = sum(sum(counts[name].values()) for name in ("p", "s", "f") if name in counts)
+    prints = sum(sum(counts[name].values()) for name in ("p", "s", "f", "r") if name in counts)
     size = len(plain) + _PRINT_WEIGHT * prints + len(numbers) - _PRINT_BYTES * prints
     return head + text + numbers, size
 
@@ -67,4 +67,4 @@ def unpacked(bytes_: bytes) -> Piece:
 
 
 def _numbered(piece: Piece) -> tuple[str, ...]:
-    return tuple(name for name in ("p", "d", "s", "f") if name in piece) if piece["k"] == "result" else ()
+    return tuple(name for name in ("p", "d", "s", "f", "r") if name in piece) if piece["k"] == "result" else ()

@@ -9,13 +9,15 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any, Final
 
 import orjson
 
 from phylactery_riskgate.domain.intent import folding
+from phylactery_riskgate.domain.intent.hearing import requests_in
 from phylactery_riskgate.domain.intent.origin.literals import number
+from phylactery_riskgate.domain.intent.origin.naming import Value
 from phylactery_riskgate.domain.intent.origin.prints import cheap_prints, token_prints, triples, whole_print
 from phylactery_riskgate.domain.intent.outputs import FREE, Place, outputs
 from phylactery_riskgate.domain.intent.pages import lists_in_part
@@ -99,6 +101,7 @@ def read_result(
         **({"f": {"0": sorted(whole)}, "s": {"0": sorted(reader.repeated)}} if whole else {}),
         **({"x": True} if reader.cut else {}),
         **({"l": True} if not made and lists_in_part(result, arguments, _described(tool)) else {}),
+        **({"r": {"0": asked}} if (asked := reader.requests()) else {}),
         **({"h": _last_tokens(arguments)} if partial else {}),
         **({"z": sorted(hidden)} if hidden else {}),
     }
@@ -251,6 +254,11 @@ class _Reader:
         elif tokens:
             norm, written = " ".join(tokens), " ".join(folding.written(value).split())
             self._value(norm, place, item, name, "" if written == norm else written)
+
+    def requests(self) -> list[int]:
+        """Return what the texts ask for, names of several words among them: others may have written these, too."""
+        titles = (value.norm.split() for value in starmap(Value, self.values) if value.is_written)
+        return sorted(requests_in([*(folding.tokens(text) for text, _ in self.texts), *titles]))
 
     def _free(self, folded: str, item: int) -> None:
         if len(folded) <= _MAX_SCALAR and len(self.whole) < MAX_VALUES:

@@ -22,20 +22,21 @@ from phylactery_understanding.calls.proposal import (
     Understanding,
     plain_values,
 )
-from phylactery_understanding.calls.understanding import hears, understand
+from phylactery_understanding.calls.understanding import GENERIC, TELLING, hears, understand
 from phylactery_understanding.interpretation.check import CheckedAsk, check, joined, within
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.interpretation.model import MAX_BACK, Interpretation
 from phylactery_understanding.language.lexicon import lexicon
 from phylactery_understanding.language.text import STEM, fold, tokenize, written
 from phylactery_understanding.replies.amendment import Amendment, amended
-from phylactery_understanding.replies.answers import read_answer, says_to_do
+from phylactery_understanding.replies.answers import begins_with_yes, read_answer, says_to_do
 from phylactery_understanding.replies.behind import Behind, settle
 from phylactery_understanding.replies.retraction import forbids
 from phylactery_understanding.requests.model import Fault, Request
 from phylactery_understanding.requests.parser import parse
 
 from phylactery_riskgate.domain.intent import folding, spelling
+from phylactery_riskgate.domain.intent.hearing import ANYTHING, delegates, meanings_of, request_number, requests_in
 from phylactery_riskgate.domain.intent.index import LOOK, TaskIndex
 from phylactery_riskgate.domain.intent.languages import SMALL
 from phylactery_riskgate.domain.intent.listing import is_key
@@ -201,8 +202,68 @@ def _checked(
 
 def is_heard(tool: CatalogTool, text: str) -> bool:
     """Return True if a text contains a phrase of a tool, or a verb for the effect its name expresses."""
+    return _hears(tool, parse(text))
+
+
+def _hears(tool: CatalogTool, request: Request) -> bool:
     kind = _kind(tool.name, tool.asks)
-    return hears(parse(text), Call(tool.name, kind.effects, kind.phrases, kind.nouns, ()))
+    return hears(request, Call(tool.name, kind.effects, kind.phrases, kind.nouns, ()))
+
+
+def is_in_text(index: TaskIndex, tool: CatalogTool) -> bool:
+    """Return True if a text that was read or passed on asks for a tool: by its name, or by what it does."""
+    asking, phrases = _asking(tool.name, tool.asks), _strange_phrases(tool.name, tool.asks)
+    wanted = [[print_ for word in phrase for print_ in prints([word])] for phrase in phrases]
+    named = prints(folding.tokens(folding.fold(tool.name)))
+    return any(
+        not asking.isdisjoint(result.requests)
+        or any(next(result.items_with(one), None) is not None for one in (named, *wanted))
+        or any(words.issuperset(phrase) for phrase in phrases for words in result.titles)
+        for result in index.results
+    )
+
+
+def is_from_user(index: TaskIndex, tool: CatalogTool) -> bool:
+    """Return True if any of the user's messages asks for a tool, or leaves it to a text what is done."""
+    return delegates(index.words.tokens) or any(_says(tool, message) for message in index.messages)
+
+
+def confirmed(index: TaskIndex, tool: CatalogTool) -> tuple[str, ...]:
+    """Return the words of the earlier messages that ask for a tool, if the newest begins with a yes."""
+    *earlier, newest = index.messages or ("",)
+    if not earlier or not begins_with_yes(own_part(newest)[0]):
+        return ()
+    saying = (message for message in earlier if _says(tool, message))
+    return tuple(token.raw for message in saying for token in _own_request(message, sure=True)[0].tokens)
+
+
+def _says(tool: CatalogTool, message: str) -> bool:
+    """Return True if the user's own part of a message names what a tool does, be it only to ask about it."""
+    tokens, numbers = _own_requests(message)
+    if not _asking(tool.name, tool.asks).isdisjoint(numbers):
+        return True
+    if any(phrase[0] in tokens for phrase in _strange_phrases(tool.name, tool.asks) if phrase):
+        return True
+    return _hears(tool, _own_request(message, sure=True)[0])
+
+
+@lru_cache(maxsize=64)
+def _own_requests(message: str) -> tuple[frozenset[str], frozenset[int]]:
+    """Return the tokens of the user's own part of a message, and the numbers of what it asks for."""
+    tokens = folding.tokens(folding.fold(own_part(message, sure=True)[0]))
+    return frozenset(tokens), frozenset(requests_in([tokens], own=True))
+
+
+@lru_cache(maxsize=1_024)
+def _asking(name: str, asks: Asks) -> frozenset[int]:
+    """Return the numbers by which a text asks for a tool. A vague verb does so with a word for its object only."""
+    kind = _kind(name, asks)
+    own = kind.effects - GENERIC - TELLING - {"read"}
+    meant = {one for effect in kind.effects for one in lexicon().yields(effect)}
+    phrases = ((one, beside) for form, beside in kind.phrases for one in meanings_of(form))
+    alone = (ANYTHING, *map(request_number, own))
+    about = (request_number(one, noun) for one in meant for noun in kind.nouns)
+    return frozenset((*alone, *about, *(request_number(one, noun) for one, beside in phrases for noun in beside)))
 
 
 @lru_cache(maxsize=64)
@@ -405,6 +466,14 @@ def _kind(name: str, asks: Asks) -> _Kind:
         tuple(sorted(heard, key=str)),
         frozenset(one[:STEM] for one in telling(nouns | _like(nouns | set(parts)))),
     )
+
+
+@lru_cache(maxsize=1_024)
+def _strange_phrases(name: str, asks: Asks) -> tuple[tuple[str, ...], ...]:
+    """Return the words that tell something of a tool's phrases and name, where the lexicon does not have the verb."""
+    phrases = [_parts(name), *map(_words, (*asks.phrases_en, *asks.phrases_es))]
+    strange = (one for one in phrases if len(one) > 1 and not meanings_of(one[0]))
+    return tuple(dict.fromkeys(tuple(word for word in one if word != "*" and word not in SMALL) for one in strange))
 
 
 def _meanings_of(words: Iterable[str]) -> set[str]:

@@ -11,6 +11,10 @@ A call without a task is presented as one that was not requested and whose argum
 enough part of it, occurs in a tool's output, whether or not the user pointed there, and not in the user's words.
 ``content.masked`` says that any argument holds a mask of a value that was masked in this task, ``content.cut_short``
 that the call would replace what the model was shown only in part, or holds the mark of what was left out.
+``heard`` says who asks for a call of this kind, whatever its arguments: the user (``by_user``), a text that was read or
+passed on (``in_text``), or an earlier message that the newest, which begins with a yes, confirms (``confirmed``).
+``origin.pointed`` says that ``origin.foreign`` is so only because the newest message does not ask for the call,
+``origin.own`` that some control argument has a value of the user's, ``task.read`` that anything was read in the task.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ from phylactery_riskgate.domain.intent.model import (
     NOBODY,
     RULES,
     UNSHOWN,
+    Heard,
     TaskFacts,
 )
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool
@@ -38,7 +43,7 @@ from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 TaskReader = Callable[[CatalogTool, BoundCall], TaskFacts]
 """A function that returns the facts of a bound call, computed or as recorded."""
 
-TASK_FAMILIES = ("task", "intent", "refused", "understood_by", "origin", "signals", "content")
+TASK_FAMILIES = ("task", "intent", "heard", "refused", "understood_by", "origin", "signals", "content")
 """The context attributes from the task, in display order."""
 
 MAX_INTENT, MAX_ORIGIN, MAX_SIGNALS = 2, 3, 2
@@ -51,6 +56,7 @@ LOST = replace(
     signals=MAX_SIGNALS,
     refused=True,
     foreign=True,
+    heard=Heard(in_text=True),
     signal_reasons=(FROM_TEXT, MASKED, CUT_SHORT),
 )
 """The facts if a call named a task whose facts are no longer stored: the worst possible ones."""
@@ -60,7 +66,8 @@ UNREADABLE = replace(LOST, signal_reasons=(*LOST.signal_reasons, "what the task 
 
 _BOOL = Scalar(Kind.BOOL)
 _CONTENT_TYPE = RecordOf({name: Field(_BOOL, required=True) for name in ("from_text", "masked", "cut_short")})
-_TASK_TYPE = RecordOf({"shown": Field(_BOOL, required=True)})
+_TASK_TYPE = RecordOf({name: Field(_BOOL, required=True) for name in ("shown", "read")})
+_HEARD_TYPE = RecordOf({name: Field(_BOOL, required=True) for name in Heard._fields})
 
 
 def _up_to(high: int) -> Scalar:
@@ -75,6 +82,7 @@ def task_types(tool: CatalogTool) -> dict[str, FactType]:
     return {
         "task": _TASK_TYPE,
         "intent": _up_to(MAX_INTENT),
+        "heard": _HEARD_TYPE,
         "refused": _BOOL,
         "understood_by": Scalar(Kind.STRING, values=frozenset({RULES, INTERPRETER, CONFIRMED, NOBODY})),
         "origin": _origin_type(tool),
@@ -91,10 +99,9 @@ def _origin_type(tool: CatalogTool) -> RecordOf:
         name: Field(_ORIGIN, required=name in needed or "default" in properties.get(name, {}))
         for name in control_names(tool)
     }
-    worst = Field(_ORIGIN, required=True)
-    return RecordOf(
-        {"worst": worst, "foreign": Field(_BOOL, required=True), "url": worst, "by": Field(RecordOf(by), required=True)}
-    )
+    worst, flag = Field(_ORIGIN, required=True), Field(_BOOL, required=True)
+    fields = {"worst": worst, "foreign": flag, "pointed": flag, "own": flag, "url": worst}
+    return RecordOf({**fields, "by": Field(RecordOf(by), required=True)})
 
 
 def control_names(tool: CatalogTool) -> tuple[str, ...]:
@@ -110,11 +117,19 @@ def url_names(tool: CatalogTool) -> tuple[str, ...]:
 def task_values(facts: TaskFacts, origins: Mapping[str, int], url: int) -> dict[str, Any]:
     """Return the value of each fact family that a task supplies; ``origins`` are those by argument."""
     return {
-        "task": {"shown": facts.shown},
+        "task": {"shown": facts.shown, "read": facts.read},
         "intent": facts.intent,
+        "heard": facts.heard._asdict(),
         "refused": facts.refused,
         "understood_by": facts.understood_by,
-        "origin": {"worst": facts.worst, "foreign": facts.foreign, "url": url, "by": origins},
+        "origin": {
+            "worst": facts.worst,
+            "foreign": facts.foreign,
+            "pointed": facts.pointed,
+            "own": facts.own,
+            "url": url,
+            "by": origins,
+        },
         "signals": facts.signals,
         "content": {"from_text": facts.from_text, "masked": facts.masked, "cut_short": facts.cut_short},
     }

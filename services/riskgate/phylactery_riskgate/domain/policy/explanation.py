@@ -87,9 +87,15 @@ _Others = Iterator[tuple[int, TaskFacts]]
 def _facts(facts: TaskFacts, bound: BoundCall, tool: CatalogTool) -> Iterator[tuple[str, int, _Others]]:
     """Yield every fact with its alternative values, and all facts as they are with it."""
     yield "intent", facts.intent, ((n, replace(facts, intent=n)) for n in _nearest(facts.intent, MAX_INTENT, up=True))
+    for name, heard in facts.heard._asdict().items():
+        yield f"heard.{name}", int(heard), _with_heard(facts, name)
     refused, foreign = int(facts.refused), int(facts.foreign)
     yield "refused", refused, ((n, replace(facts, refused=bool(n))) for n in _nearest(refused, 1))
     yield "origin.foreign", foreign, ((n, replace(facts, foreign=bool(n))) for n in _nearest(foreign, 1))
+    pointed, own, read = int(facts.pointed), int(facts.own), int(facts.read)
+    yield "origin.pointed", pointed, ((n, replace(facts, pointed=bool(n))) for n in _nearest(pointed, 1))
+    yield "origin.own", own, ((n, replace(facts, own=bool(n))) for n in _nearest(own, 1))
+    yield "task.read", read, ((n, replace(facts, read=bool(n))) for n in _nearest(read, 1))
     yield "origin.worst", facts.worst, ((n, replace(facts, worst=n)) for n in _nearest(facts.worst, MAX_ORIGIN))
     origins = origins_by_name(tool, bound, facts)
     for name in control_names(tool)[:_MAX_NAMES]:
@@ -104,6 +110,11 @@ def _facts(facts: TaskFacts, bound: BoundCall, tool: CatalogTool) -> Iterator[tu
     for name, reason in (("from_text", FROM_TEXT), ("masked", MASKED), ("cut_short", CUT_SHORT)):
         was = int(reason in facts.signal_reasons)
         yield f"content.{name}", was, ((n, _with_reason(facts, reason, told=bool(n))) for n in _nearest(was, 1))
+
+
+def _with_heard(facts: TaskFacts, name: str) -> _Others:
+    for value in _nearest(int(getattr(facts.heard, name)), 1):
+        yield value, replace(facts, heard=facts.heard._replace(**{name: bool(value)}))
 
 
 def _with_reason(facts: TaskFacts, reason: str, *, told: bool) -> TaskFacts:

@@ -41,6 +41,11 @@ class Value(NamedTuple):
         """Return True if it is from a registry."""
         return self.kind.endswith("r")
 
+    @property
+    def is_written(self) -> bool:
+        """Return True if it is a name of several words, as people write them, and of no registry."""
+        return " " in self.norm and self.kind in {"n", "p"}
+
 
 def telling(parts: Iterable[str]) -> list[str]:
     """Return the atoms that can name something: not one or two letters, nor a file extension."""
