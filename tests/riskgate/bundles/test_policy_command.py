@@ -109,7 +109,7 @@ def test_a_policy_no_case_notices_fails_the_mutation_and_one_never_reached_the_s
     assert (result.exit_code, "UNNOTICED path.protected: forgotten" in result.stdout) == (1, True)
     assert "UNNOTICED read.allow" not in result.stdout
     covered = run("policy", "test", folder, "--coverage")
-    assert (covered.exit_code, "1 of 24 policies" in covered.stdout) == (0, True)
+    assert (covered.exit_code, "1 of 27 policies" in covered.stdout) == (0, True)
     assert run("policy", "test", folder, "--coverage", "--strict").exit_code == 1
 
 

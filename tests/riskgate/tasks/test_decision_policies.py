@@ -40,8 +40,11 @@ def told(engine: DecisionEngine, name: str, arguments: dict[str, Any], facts: Ca
 
 
 def wanted(risk: str, facts: CaseFacts) -> str:
-    """The table of ADR 33, written a second time: ALLOW, BLOCKED, or the class that is asked."""
+    """The table of ADR 33, with what ADR 68 adds, written a second time: ALLOW, BLOCKED, or the class that is asked."""
     if facts.signals == 2 or facts.refused or facts.foreign:
+        return "BLOCKED"
+    carried = facts.signals >= 1 and facts.origin >= 2 and facts.intent < 2
+    if carried and not (risk == "medium" and facts.origin == 3):
         return "BLOCKED"
     if facts.intent == 2 and facts.origin == 0 and facts.signals == 0 and risk != "critical":
         return "ALLOW"
