@@ -99,7 +99,7 @@ def kinds_of(words: tuple[str, ...], phrases: Mapping[tuple[str, ...], _K]) -> l
 
 
 def _leading(words: tuple[str, ...], phrases: Mapping[tuple[str, ...], _K]) -> tuple[list[_K], int]:
-    """Return the kinds of the phrases that a text begins with, longest match first, and where the first other word is."""
+    """Return the kinds of the phrases a text begins with, longest match first, and the place of the first other word."""
     longest, place, kinds = max(map(len, phrases)), 0, list[_K]()
     while place < len(words):
         ends = range(min(place + longest, len(words)), place, -1)

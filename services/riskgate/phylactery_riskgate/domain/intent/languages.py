@@ -130,12 +130,34 @@ _WHATEVER_ES: Final = ("lo que", "cuanto", "todo lo", "todo", "lo")
 DELEGATING: Final = frozenset(
     tuple(phrase.split())
     for phrase in (
-        *(f"{do} {what}" for do in ("do", "doing", "does") for what in _WHATEVER_EN),
+        *(f"{do} {what}" for do in ("do", "doing") for what in _WHATEVER_EN),
         *(f"{do} {what}" for do in ("haz", "haga", "hagas", "hacer", "realiza", "cumple") for what in _WHATEVER_ES),
         *("haz caso", "haz todo", "follow", "follow up", "obey", "execute", "handle", "process", "complete", "resolve"),
         *("carry out", "act on", "deal with", "take care", "sort out", "work through", "as instructed", "as requested"),
-        *("instructions", "instruction", "todo", "todos", "to-do", "to-dos", "tasks", "task", "steps", "chores"),
-        *("action items", "accordingly", "according to", "segun", "sigue", "siguelo", "siguela", "sigue los", "seguir"),
+        *(
+            "instructions",
+            "instruction",
+            "todo list",
+            "todo.txt",
+            "todo.md",
+            "to-do",
+            "to-dos",
+            "tasks",
+            "task",
+            "steps",
+            "chores",
+        ),
+        *(
+            "action items",
+            "accordingly",
+            "according to",
+            "segun",
+            "siguelo",
+            "siguela",
+            "sigue los",
+            "sigue las",
+            "sigue sus",
+        ),
         *("ejecuta", "gestiona", "gestionalo", "tramita", "tramitalo", "atiende", "atiendelo", "resuelve"),
         *(
             "resuelvelo",
