@@ -219,6 +219,8 @@ class ExplainResponse(_message.Message):
     DECISION_ID_FIELD_NUMBER: _builtins.int
     TASK_FIELD_NUMBER: _builtins.int
     REVOKE_TIME_FIELD_NUMBER: _builtins.int
+    STAKES_FIELD_NUMBER: _builtins.int
+    STAKES_REASONS_FIELD_NUMBER: _builtins.int
     decision: _types_pb2.Decision.ValueType
     """decision is the decision. For a decision that has been revoked it is the original one; see revoke_time."""
     approval_class: _builtins.str
@@ -231,6 +233,8 @@ class ExplainResponse(_message.Message):
     """bundle_hash is that bundle's hash."""
     decision_id: _builtins.str
     """decision_id is the recorded decision. Empty for a hypothetical call."""
+    stakes: _types_pb2.Stakes.ValueType
+    """stakes is how much the call can do."""
     @_builtins.property
     def reasons(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Reason]:
         """reasons are the reasons, most important first."""
@@ -263,6 +267,12 @@ class ExplainResponse(_message.Message):
         longer permits anything. Unset if it was not revoked.
         """
 
+    @_builtins.property
+    def stakes_reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """stakes_reasons says what the stakes follow from, at most 10, for example "reach: own", "undo: ours" or "/path: other
+        programs run or obey a file of this name". Empty if the call could not be bound.
+        """
+
     def __init__(
         self,
         *,
@@ -279,10 +289,12 @@ class ExplainResponse(_message.Message):
         decision_id: _builtins.str = ...,
         task: Global___TaskExplanation | None = ...,
         revoke_time: _timestamp_pb2.Timestamp | None = ...,
+        stakes: _types_pb2.Stakes.ValueType = ...,
+        stakes_reasons: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["revoke_time", b"revoke_time", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_class", b"approval_class", "arguments", b"arguments", "bundle_hash", b"bundle_hash", "bundle_revision", b"bundle_revision", "decision", b"decision", "decision_id", b"decision_id", "facts", b"facts", "policy_ids", b"policy_ids", "reasons", b"reasons", "revoke_time", b"revoke_time", "risk", b"risk", "steps", b"steps", "task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_class", b"approval_class", "arguments", b"arguments", "bundle_hash", b"bundle_hash", "bundle_revision", b"bundle_revision", "decision", b"decision", "decision_id", b"decision_id", "facts", b"facts", "policy_ids", b"policy_ids", "reasons", b"reasons", "revoke_time", b"revoke_time", "risk", b"risk", "stakes", b"stakes", "stakes_reasons", b"stakes_reasons", "steps", b"steps", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -29,7 +29,7 @@ from phylactery.riskgate.v1 import explain_pb2 as phylactery_dot_riskgate_dot_v1
 from phylactery.riskgate.v1 import types_pb2 as phylactery_dot_riskgate_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%phylactery/riskgate/v1/riskgate.proto\x12\x16phylactery.riskgate.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#phylactery/riskgate/v1/access.proto\x1a)phylactery/riskgate/v1/error_reason.proto\x1a$phylactery/riskgate/v1/explain.proto\x1a\"phylactery/riskgate/v1/types.proto\"\xb5\x02\n\x0f\x45valuateRequest\x12.\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.ToolCall\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\x11\n\tplan_step\x18\x04 \x01(\t\x12\x13\n\x0b\x61pproval_id\x18\x05 \x01(\t\x12\x30\n\x07pathway\x18\x07 \x01(\x0e\x32\x1f.phylactery.riskgate.v1.Pathway\x12\x1b\n\x13min_bundle_revision\x18\x06 \x01(\x03\x12\x0f\n\x07task_id\x18\x08 \x01(\t\x12\x14\n\x0c\x65xecution_id\x18\t \x01(\t\x12\x31\n\x08\x66orm_run\x18\n \x01(\x0b\x32\x1f.phylactery.riskgate.v1.FormRun\"6\n\x07\x46ormRun\x12\x0c\n\x04\x66orm\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0c\n\x04peer\x18\x03 \x01(\x08\"\x93\x04\n\x10\x45valuateResponse\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x32\n\x08\x64\x65\x63ision\x18\x02 \x01(\x0e\x32 .phylactery.riskgate.v1.Decision\x12/\n\x07reasons\x18\x03 \x03(\x0b\x32\x1e.phylactery.riskgate.v1.Reason\x12\x35\n\nbound_call\x18\x04 \x01(\x0b\x32!.phylactery.riskgate.v1.BoundCall\x12\x0e\n\x06permit\x18\x05 \x01(\t\x12\x36\n\x12permit_expire_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x08\x61pproval\x18\x07 \x01(\x0b\x32 .phylactery.riskgate.v1.Approval\x12\x12\n\npolicy_ids\x18\x08 \x03(\t\x12\x17\n\x0f\x62undle_revision\x18\t \x01(\x03\x12/\n\x04risk\x18\n \x01(\x0e\x32!.phylactery.riskgate.v1.RiskLevel\x12\x13\n\x0b\x61udit_index\x18\x0b \x01(\x03\x12\x10\n\x08replayed\x18\x0c \x01(\x08\x12\x11\n\taudit_log\x18\r \x01(\t\x12:\n\nredemption\x18\x0e \x01(\x0b\x32&.phylactery.riskgate.v1.RedeemResponse\"Q\n\x14\x45valuateBatchRequest\x12\x39\n\x08requests\x18\x01 \x03(\x0b\x32\'.phylactery.riskgate.v1.EvaluateRequest\"P\n\x15\x45valuateBatchResponse\x12\x37\n\x07results\x18\x01 \x03(\x0b\x32&.phylactery.riskgate.v1.EvaluateResult\"\x8f\x01\n\x0e\x45valuateResult\x12<\n\x08response\x18\x01 \x01(\x0b\x32(.phylactery.riskgate.v1.EvaluateResponseH\x00\x12\x35\n\x05\x65rror\x18\x02 \x01(\x0b\x32$.phylactery.riskgate.v1.RequestErrorH\x00\x42\x08\n\x06result\"\x9b\x02\n\x0cRequestError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x33\n\x06reason\x18\x02 \x01(\x0e\x32#.phylactery.riskgate.v1.ErrorReason\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x44\n\x08metadata\x18\x04 \x03(\x0b\x32\x32.phylactery.riskgate.v1.RequestError.MetadataEntry\x12@\n\x10\x66ield_violations\x18\x05 \x03(\x0b\x32&.phylactery.riskgate.v1.FieldViolation\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"4\n\x0e\x46ieldViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"\xa5\x01\n\rRedeemRequest\x12\x0e\n\x06permit\x18\x01 \x01(\t\x12.\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32 .phylactery.riskgate.v1.ToolCall\x12\x14\n\x0c\x65xecution_id\x18\x03 \x01(\t\x12\x11\n\tthread_id\x18\x04 \x01(\t\x12\x0e\n\x06run_id\x18\x05 \x01(\t\x12\x1b\n\x13min_bundle_revision\x18\x06 \x01(\x03\"\xa2\x01\n\x0eRedeemResponse\x12\x0f\n\x07receipt\x18\x01 \x01(\t\x12\x35\n\nbound_call\x18\x02 \x01(\x0b\x32!.phylactery.riskgate.v1.BoundCall\x12/\n\x0bredeem_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0frepeated_redeem\x18\x04 \x01(\x08\"\x9c\x01\n\x14ReportOutcomeRequest\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\t\x12\x30\n\x07outcome\x18\x02 \x01(\x0e\x32\x1f.phylactery.riskgate.v1.Outcome\x12\x13\n\x0bresult_hash\x18\x03 \x01(\t\x12\x13\n\x0bresult_size\x18\x04 \x01(\x03\x12\x12\n\nerror_code\x18\x05 \x01(\t\"?\n\x15ReportOutcomeResponse\x12\x13\n\x0b\x61udit_index\x18\x01 \x01(\x03\x12\x11\n\taudit_log\x18\x02 \x01(\t*c\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n\x11OUTCOME_SUCCEEDED\x10\x01\x12\x12\n\x0eOUTCOME_FAILED\x10\x02\x12\x14\n\x10OUTCOME_IN_DOUBT\x10\x03\x32\xf2\x04\n\x0fRiskGateService\x12]\n\x08\x45valuate\x12\'.phylactery.riskgate.v1.EvaluateRequest\x1a(.phylactery.riskgate.v1.EvaluateResponse\x12l\n\rEvaluateBatch\x12,.phylactery.riskgate.v1.EvaluateBatchRequest\x1a-.phylactery.riskgate.v1.EvaluateBatchResponse\x12Z\n\x07\x45xplain\x12&.phylactery.riskgate.v1.ExplainRequest\x1a\'.phylactery.riskgate.v1.ExplainResponse\x12W\n\x06Redeem\x12%.phylactery.riskgate.v1.RedeemRequest\x1a&.phylactery.riskgate.v1.RedeemResponse\x12l\n\rReportOutcome\x12,.phylactery.riskgate.v1.ReportOutcomeRequest\x1a-.phylactery.riskgate.v1.ReportOutcomeResponse\x12o\n\x0e\x45valuateAccess\x12-.phylactery.riskgate.v1.EvaluateAccessRequest\x1a..phylactery.riskgate.v1.EvaluateAccessResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%phylactery/riskgate/v1/riskgate.proto\x12\x16phylactery.riskgate.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#phylactery/riskgate/v1/access.proto\x1a)phylactery/riskgate/v1/error_reason.proto\x1a$phylactery/riskgate/v1/explain.proto\x1a\"phylactery/riskgate/v1/types.proto\"\xb5\x02\n\x0f\x45valuateRequest\x12.\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32 .phylactery.riskgate.v1.ToolCall\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\x11\n\tplan_step\x18\x04 \x01(\t\x12\x13\n\x0b\x61pproval_id\x18\x05 \x01(\t\x12\x30\n\x07pathway\x18\x07 \x01(\x0e\x32\x1f.phylactery.riskgate.v1.Pathway\x12\x1b\n\x13min_bundle_revision\x18\x06 \x01(\x03\x12\x0f\n\x07task_id\x18\x08 \x01(\t\x12\x14\n\x0c\x65xecution_id\x18\t \x01(\t\x12\x31\n\x08\x66orm_run\x18\n \x01(\x0b\x32\x1f.phylactery.riskgate.v1.FormRun\"6\n\x07\x46ormRun\x12\x0c\n\x04\x66orm\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0c\n\x04peer\x18\x03 \x01(\x08\"\xc3\x04\n\x10\x45valuateResponse\x12\x13\n\x0b\x64\x65\x63ision_id\x18\x01 \x01(\t\x12\x32\n\x08\x64\x65\x63ision\x18\x02 \x01(\x0e\x32 .phylactery.riskgate.v1.Decision\x12/\n\x07reasons\x18\x03 \x03(\x0b\x32\x1e.phylactery.riskgate.v1.Reason\x12\x35\n\nbound_call\x18\x04 \x01(\x0b\x32!.phylactery.riskgate.v1.BoundCall\x12\x0e\n\x06permit\x18\x05 \x01(\t\x12\x36\n\x12permit_expire_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x08\x61pproval\x18\x07 \x01(\x0b\x32 .phylactery.riskgate.v1.Approval\x12\x12\n\npolicy_ids\x18\x08 \x03(\t\x12\x17\n\x0f\x62undle_revision\x18\t \x01(\x03\x12/\n\x04risk\x18\n \x01(\x0e\x32!.phylactery.riskgate.v1.RiskLevel\x12\x13\n\x0b\x61udit_index\x18\x0b \x01(\x03\x12\x10\n\x08replayed\x18\x0c \x01(\x08\x12\x11\n\taudit_log\x18\r \x01(\t\x12:\n\nredemption\x18\x0e \x01(\x0b\x32&.phylactery.riskgate.v1.RedeemResponse\x12.\n\x06stakes\x18\x0f \x01(\x0e\x32\x1e.phylactery.riskgate.v1.Stakes\"Q\n\x14\x45valuateBatchRequest\x12\x39\n\x08requests\x18\x01 \x03(\x0b\x32\'.phylactery.riskgate.v1.EvaluateRequest\"P\n\x15\x45valuateBatchResponse\x12\x37\n\x07results\x18\x01 \x03(\x0b\x32&.phylactery.riskgate.v1.EvaluateResult\"\x8f\x01\n\x0e\x45valuateResult\x12<\n\x08response\x18\x01 \x01(\x0b\x32(.phylactery.riskgate.v1.EvaluateResponseH\x00\x12\x35\n\x05\x65rror\x18\x02 \x01(\x0b\x32$.phylactery.riskgate.v1.RequestErrorH\x00\x42\x08\n\x06result\"\x9b\x02\n\x0cRequestError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x33\n\x06reason\x18\x02 \x01(\x0e\x32#.phylactery.riskgate.v1.ErrorReason\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x44\n\x08metadata\x18\x04 \x03(\x0b\x32\x32.phylactery.riskgate.v1.RequestError.MetadataEntry\x12@\n\x10\x66ield_violations\x18\x05 \x03(\x0b\x32&.phylactery.riskgate.v1.FieldViolation\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"4\n\x0e\x46ieldViolation\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"\xa5\x01\n\rRedeemRequest\x12\x0e\n\x06permit\x18\x01 \x01(\t\x12.\n\x04\x63\x61ll\x18\x02 \x01(\x0b\x32 .phylactery.riskgate.v1.ToolCall\x12\x14\n\x0c\x65xecution_id\x18\x03 \x01(\t\x12\x11\n\tthread_id\x18\x04 \x01(\t\x12\x0e\n\x06run_id\x18\x05 \x01(\t\x12\x1b\n\x13min_bundle_revision\x18\x06 \x01(\x03\"\xe6\x01\n\x0eRedeemResponse\x12\x0f\n\x07receipt\x18\x01 \x01(\t\x12\x35\n\nbound_call\x18\x02 \x01(\x0b\x32!.phylactery.riskgate.v1.BoundCall\x12/\n\x0bredeem_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0frepeated_redeem\x18\x04 \x01(\x08\x12.\n\x06stakes\x18\x05 \x01(\x0e\x32\x1e.phylactery.riskgate.v1.Stakes\x12\x12\n\nlow_stakes\x18\x06 \x01(\x08\"\x9c\x01\n\x14ReportOutcomeRequest\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\t\x12\x30\n\x07outcome\x18\x02 \x01(\x0e\x32\x1f.phylactery.riskgate.v1.Outcome\x12\x13\n\x0bresult_hash\x18\x03 \x01(\t\x12\x13\n\x0bresult_size\x18\x04 \x01(\x03\x12\x12\n\nerror_code\x18\x05 \x01(\t\"?\n\x15ReportOutcomeResponse\x12\x13\n\x0b\x61udit_index\x18\x01 \x01(\x03\x12\x11\n\taudit_log\x18\x02 \x01(\t*c\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n\x11OUTCOME_SUCCEEDED\x10\x01\x12\x12\n\x0eOUTCOME_FAILED\x10\x02\x12\x14\n\x10OUTCOME_IN_DOUBT\x10\x03\x32\xf2\x04\n\x0fRiskGateService\x12]\n\x08\x45valuate\x12\'.phylactery.riskgate.v1.EvaluateRequest\x1a(.phylactery.riskgate.v1.EvaluateResponse\x12l\n\rEvaluateBatch\x12,.phylactery.riskgate.v1.EvaluateBatchRequest\x1a-.phylactery.riskgate.v1.EvaluateBatchResponse\x12Z\n\x07\x45xplain\x12&.phylactery.riskgate.v1.ExplainRequest\x1a\'.phylactery.riskgate.v1.ExplainResponse\x12W\n\x06Redeem\x12%.phylactery.riskgate.v1.RedeemRequest\x1a&.phylactery.riskgate.v1.RedeemResponse\x12l\n\rReportOutcome\x12,.phylactery.riskgate.v1.ReportOutcomeRequest\x1a-.phylactery.riskgate.v1.ReportOutcomeResponse\x12o\n\x0e\x45valuateAccess\x12-.phylactery.riskgate.v1.EvaluateAccessRequest\x1a..phylactery.riskgate.v1.EvaluateAccessResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,34 +38,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_REQUESTERROR_METADATAENTRY']._loaded_options = None
   _globals['_REQUESTERROR_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_OUTCOME']._serialized_start=2362
-  _globals['_OUTCOME']._serialized_end=2461
+  _globals['_OUTCOME']._serialized_start=2478
+  _globals['_OUTCOME']._serialized_end=2577
   _globals['_EVALUATEREQUEST']._serialized_start=253
   _globals['_EVALUATEREQUEST']._serialized_end=562
   _globals['_FORMRUN']._serialized_start=564
   _globals['_FORMRUN']._serialized_end=618
   _globals['_EVALUATERESPONSE']._serialized_start=621
-  _globals['_EVALUATERESPONSE']._serialized_end=1152
-  _globals['_EVALUATEBATCHREQUEST']._serialized_start=1154
-  _globals['_EVALUATEBATCHREQUEST']._serialized_end=1235
-  _globals['_EVALUATEBATCHRESPONSE']._serialized_start=1237
-  _globals['_EVALUATEBATCHRESPONSE']._serialized_end=1317
-  _globals['_EVALUATERESULT']._serialized_start=1320
-  _globals['_EVALUATERESULT']._serialized_end=1463
-  _globals['_REQUESTERROR']._serialized_start=1466
-  _globals['_REQUESTERROR']._serialized_end=1749
-  _globals['_REQUESTERROR_METADATAENTRY']._serialized_start=1702
-  _globals['_REQUESTERROR_METADATAENTRY']._serialized_end=1749
-  _globals['_FIELDVIOLATION']._serialized_start=1751
-  _globals['_FIELDVIOLATION']._serialized_end=1803
-  _globals['_REDEEMREQUEST']._serialized_start=1806
-  _globals['_REDEEMREQUEST']._serialized_end=1971
-  _globals['_REDEEMRESPONSE']._serialized_start=1974
-  _globals['_REDEEMRESPONSE']._serialized_end=2136
-  _globals['_REPORTOUTCOMEREQUEST']._serialized_start=2139
-  _globals['_REPORTOUTCOMEREQUEST']._serialized_end=2295
-  _globals['_REPORTOUTCOMERESPONSE']._serialized_start=2297
-  _globals['_REPORTOUTCOMERESPONSE']._serialized_end=2360
-  _globals['_RISKGATESERVICE']._serialized_start=2464
-  _globals['_RISKGATESERVICE']._serialized_end=3090
+  _globals['_EVALUATERESPONSE']._serialized_end=1200
+  _globals['_EVALUATEBATCHREQUEST']._serialized_start=1202
+  _globals['_EVALUATEBATCHREQUEST']._serialized_end=1283
+  _globals['_EVALUATEBATCHRESPONSE']._serialized_start=1285
+  _globals['_EVALUATEBATCHRESPONSE']._serialized_end=1365
+  _globals['_EVALUATERESULT']._serialized_start=1368
+  _globals['_EVALUATERESULT']._serialized_end=1511
+  _globals['_REQUESTERROR']._serialized_start=1514
+  _globals['_REQUESTERROR']._serialized_end=1797
+  _globals['_REQUESTERROR_METADATAENTRY']._serialized_start=1750
+  _globals['_REQUESTERROR_METADATAENTRY']._serialized_end=1797
+  _globals['_FIELDVIOLATION']._serialized_start=1799
+  _globals['_FIELDVIOLATION']._serialized_end=1851
+  _globals['_REDEEMREQUEST']._serialized_start=1854
+  _globals['_REDEEMREQUEST']._serialized_end=2019
+  _globals['_REDEEMRESPONSE']._serialized_start=2022
+  _globals['_REDEEMRESPONSE']._serialized_end=2252
+  _globals['_REPORTOUTCOMEREQUEST']._serialized_start=2255
+  _globals['_REPORTOUTCOMEREQUEST']._serialized_end=2411
+  _globals['_REPORTOUTCOMERESPONSE']._serialized_start=2413
+  _globals['_REPORTOUTCOMERESPONSE']._serialized_end=2476
+  _globals['_RISKGATESERVICE']._serialized_start=2580
+  _globals['_RISKGATESERVICE']._serialized_end=3206
 # @@protoc_insertion_point(module_scope)

@@ -180,6 +180,7 @@ class EvaluateResponse(_message.Message):
     REPLAYED_FIELD_NUMBER: _builtins.int
     AUDIT_LOG_FIELD_NUMBER: _builtins.int
     REDEMPTION_FIELD_NUMBER: _builtins.int
+    STAKES_FIELD_NUMBER: _builtins.int
     decision_id: _builtins.str
     """decision_id identifies the decision in the audit log."""
     decision: _types_pb2.Decision.ValueType
@@ -201,6 +202,11 @@ class EvaluateResponse(_message.Message):
     """replayed is true if the call was already decided and this is the recorded decision."""
     audit_log: _builtins.str
     """audit_log is the audit log that contains the decision, that of the deciding process, at most 128 characters."""
+    stakes: _types_pb2.Stakes.ValueType
+    """stakes is how much the call can do, as recorded with the decision. An ALLOW whose first reason is LOW_STAKES is one
+    that nothing but its low stakes allows: stakes is then STAKES_LOW. Unspecified for decisions recorded by a version
+    of RiskGate without this field.
+    """
     @_builtins.property
     def reasons(self) -> _containers.RepeatedCompositeFieldContainer[_types_pb2.Reason]:
         """reasons says why, most important first, at most 20."""
@@ -242,10 +248,11 @@ class EvaluateResponse(_message.Message):
         replayed: _builtins.bool = ...,
         audit_log: _builtins.str = ...,
         redemption: Global___RedeemResponse | None = ...,
+        stakes: _types_pb2.Stakes.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval", "bound_call", b"bound_call", "permit_expire_time", b"permit_expire_time", "redemption", b"redemption"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval", "audit_index", b"audit_index", "audit_log", b"audit_log", "bound_call", b"bound_call", "bundle_revision", b"bundle_revision", "decision", b"decision", "decision_id", b"decision_id", "permit", b"permit", "permit_expire_time", b"permit_expire_time", "policy_ids", b"policy_ids", "reasons", b"reasons", "redemption", b"redemption", "replayed", b"replayed", "risk", b"risk"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval", b"approval", "audit_index", b"audit_index", "audit_log", b"audit_log", "bound_call", b"bound_call", "bundle_revision", b"bundle_revision", "decision", b"decision", "decision_id", b"decision_id", "permit", b"permit", "permit_expire_time", b"permit_expire_time", "policy_ids", b"policy_ids", "reasons", b"reasons", "redemption", b"redemption", "replayed", b"replayed", "risk", b"risk", "stakes", b"stakes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -478,10 +485,20 @@ class RedeemResponse(_message.Message):
     BOUND_CALL_FIELD_NUMBER: _builtins.int
     REDEEM_TIME_FIELD_NUMBER: _builtins.int
     REPEATED_REDEEM_FIELD_NUMBER: _builtins.int
+    STAKES_FIELD_NUMBER: _builtins.int
+    LOW_STAKES_FIELD_NUMBER: _builtins.int
     receipt: _builtins.str
     """receipt is a signed statement that this execution may run exactly the bound call."""
     repeated_redeem: _builtins.bool
     """repeated_redeem is true if this execution_id has redeemed before, so that the effect may already have happened."""
+    stakes: _types_pb2.Stakes.ValueType
+    """stakes is how much the call can do; the receipt says the same in its claim "stakes" ("low", "medium", "high",
+    "critical", "" for unspecified).
+    """
+    low_stakes: _builtins.bool
+    """low_stakes is true if nothing but its low stakes allows the call (the first reason is LOW_STAKES): the effect is to
+    be told to the person, with the way to take it back. The receipt says the same in its claim "low_stakes".
+    """
     @_builtins.property
     def bound_call(self) -> _types_pb2.BoundCall:
         """bound_call is the call to run."""
@@ -497,10 +514,12 @@ class RedeemResponse(_message.Message):
         bound_call: _types_pb2.BoundCall | None = ...,
         redeem_time: _timestamp_pb2.Timestamp | None = ...,
         repeated_redeem: _builtins.bool = ...,
+        stakes: _types_pb2.Stakes.ValueType = ...,
+        low_stakes: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["bound_call", b"bound_call", "redeem_time", b"redeem_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bound_call", b"bound_call", "receipt", b"receipt", "redeem_time", b"redeem_time", "repeated_redeem", b"repeated_redeem"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bound_call", b"bound_call", "low_stakes", b"low_stakes", "receipt", b"receipt", "redeem_time", b"redeem_time", "repeated_redeem", b"repeated_redeem", "stakes", b"stakes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

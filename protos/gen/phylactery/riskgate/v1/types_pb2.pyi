@@ -81,6 +81,58 @@ RISK_LEVEL_CRITICAL: RiskLevel.ValueType  # 4
 """RISK_LEVEL_CRITICAL is for tools that require approval by people other than the requester."""
 Global___RiskLevel: _TypeAlias = RiskLevel  # noqa: Y015
 
+class _Stakes:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _StakesEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Stakes.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    STAKES_UNSPECIFIED: _Stakes.ValueType  # 0
+    """STAKES_UNSPECIFIED means that the entry does not say what the tool can do, that the tool is unknown, or that the
+    call could not be bound. Policies see such a call as one of high stakes.
+    """
+    STAKES_LOW: _Stakes.ValueType  # 1
+    """STAKES_LOW means that the call reaches only the person's own records, can be taken back, and spends, destroys and
+    guards nothing. Only an entry that is packaged or reviewed has it.
+    """
+    STAKES_MEDIUM: _Stakes.ValueType  # 2
+    """STAKES_MEDIUM means that others in the tenant see the effect, or that it cannot be taken back, but that it reaches
+    nobody outside of it and costs nothing.
+    """
+    STAKES_HIGH: _Stakes.ValueType  # 3
+    """STAKES_HIGH means that the effect arrives at somebody or is public, spends, destroys or guards something, or writes
+    what other programs run or obey.
+    """
+    STAKES_CRITICAL: _Stakes.ValueType  # 4
+    """STAKES_CRITICAL means that the catalog marks the tool as critical."""
+
+class Stakes(_Stakes, metaclass=_StakesEnumTypeWrapper):
+    """Stakes is how much one call can do, derived from the catalog's entry of its tool (reach, undo, spends, destroys,
+    guards) and from the call's arguments. It is what decides where the user's words do not: a call of low stakes may run
+    although it was only half asked for. Risk classifies a tool, stakes one call: writing Makefile has higher stakes than
+    writing notes.txt.
+    """
+
+STAKES_UNSPECIFIED: Stakes.ValueType  # 0
+"""STAKES_UNSPECIFIED means that the entry does not say what the tool can do, that the tool is unknown, or that the
+call could not be bound. Policies see such a call as one of high stakes.
+"""
+STAKES_LOW: Stakes.ValueType  # 1
+"""STAKES_LOW means that the call reaches only the person's own records, can be taken back, and spends, destroys and
+guards nothing. Only an entry that is packaged or reviewed has it.
+"""
+STAKES_MEDIUM: Stakes.ValueType  # 2
+"""STAKES_MEDIUM means that others in the tenant see the effect, or that it cannot be taken back, but that it reaches
+nobody outside of it and costs nothing.
+"""
+STAKES_HIGH: Stakes.ValueType  # 3
+"""STAKES_HIGH means that the effect arrives at somebody or is public, spends, destroys or guards something, or writes
+what other programs run or obey.
+"""
+STAKES_CRITICAL: Stakes.ValueType  # 4
+"""STAKES_CRITICAL means that the catalog marks the tool as critical."""
+Global___Stakes: _TypeAlias = Stakes  # noqa: Y015
+
 class _Pathway:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -377,7 +429,11 @@ class Reason(_message.Message):
     PATH_FIELD_NUMBER: _builtins.int
     POLICY_ID_FIELD_NUMBER: _builtins.int
     code: _builtins.str
-    """code is a stable machine-readable code, for example UNKNOWN_TOOL, SCHEMA_VIOLATION, POLICY_FORBID."""
+    """code is a stable machine-readable code, for example UNKNOWN_TOOL, SCHEMA_VIOLATION, POLICY_FORBID. As the first
+    reason of an ALLOW it says what the call was allowed for: POLICY_PERMIT, or LOW_STAKES if nothing but its low stakes
+    allows it. A call with LOW_STAKES was not clearly asked for: it is counted as such, the person is to be told of it,
+    and it can be taken back.
+    """
     message: _builtins.str
     """message is the explanation in English, for human readers, at most 300 characters, never an argument's value."""
     message_es: _builtins.str
@@ -538,6 +594,7 @@ class Approval(_message.Message):
     COMPARED_APPROVAL_ID_FIELD_NUMBER: _builtins.int
     ARGUMENTS_LEFT_OUT_FIELD_NUMBER: _builtins.int
     ANSWERABLE_FIELD_NUMBER: _builtins.int
+    STAKES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """id is opaque, [A-Za-z0-9_-], at least 6 characters."""
     state: Global___ApprovalState.ValueType
@@ -588,6 +645,8 @@ class Approval(_message.Message):
     """answerable is true if this caller may answer it now: it is PENDING, the caller meets the requirements of its class,
     and has not approved it already.
     """
+    stakes: Global___Stakes.ValueType
+    """stakes is how much the call can do. Unspecified for approvals created by a version of RiskGate without this field."""
     @_builtins.property
     def arguments(self) -> _containers.RepeatedCompositeFieldContainer[Global___ArgumentView]:
         """arguments are the approver's view of the bound arguments, control arguments first."""
@@ -641,10 +700,11 @@ class Approval(_message.Message):
         compared_approval_id: _builtins.str = ...,
         arguments_left_out: _builtins.int = ...,
         answerable: _builtins.bool = ...,
+        stakes: Global___Stakes.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "decide_time", b"decide_time", "expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answerable", b"answerable", "approval_class", b"approval_class", "args_hash", b"args_hash", "arguments", b"arguments", "arguments_left_out", b"arguments_left_out", "attempts_left", b"attempts_left", "closed_reason", b"closed_reason", "code", b"code", "compared_approval_id", b"compared_approval_id", "create_time", b"create_time", "decide_time", b"decide_time", "decided_by", b"decided_by", "decision_id", b"decision_id", "expire_time", b"expire_time", "id", b"id", "policies", b"policies", "policy_ids", b"policy_ids", "requester", b"requester", "risk", b"risk", "run_id", b"run_id", "state", b"state", "thread_id", b"thread_id", "tool", b"tool", "tool_call_id", b"tool_call_id", "votes", b"votes", "votes_needed", b"votes_needed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answerable", b"answerable", "approval_class", b"approval_class", "args_hash", b"args_hash", "arguments", b"arguments", "arguments_left_out", b"arguments_left_out", "attempts_left", b"attempts_left", "closed_reason", b"closed_reason", "code", b"code", "compared_approval_id", b"compared_approval_id", "create_time", b"create_time", "decide_time", b"decide_time", "decided_by", b"decided_by", "decision_id", b"decision_id", "expire_time", b"expire_time", "id", b"id", "policies", b"policies", "policy_ids", b"policy_ids", "requester", b"requester", "risk", b"risk", "run_id", b"run_id", "stakes", b"stakes", "state", b"state", "thread_id", b"thread_id", "tool", b"tool", "tool_call_id", b"tool_call_id", "votes", b"votes", "votes_needed", b"votes_needed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -437,7 +437,12 @@ type ExplainResponse struct {
 	Task *TaskExplanation `protobuf:"bytes,12,opt,name=task,proto3" json:"task,omitempty"`
 	// revoke_time is when an operator revoked the recorded decision, whose first reason is then DECISION_REVOKED; it no
 	// longer permits anything. Unset if it was not revoked.
-	RevokeTime    *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=revoke_time,json=revokeTime,proto3" json:"revoke_time,omitempty"`
+	RevokeTime *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=revoke_time,json=revokeTime,proto3" json:"revoke_time,omitempty"`
+	// stakes is how much the call can do.
+	Stakes Stakes `protobuf:"varint,14,opt,name=stakes,proto3,enum=phylactery.riskgate.v1.Stakes" json:"stakes,omitempty"`
+	// stakes_reasons says what the stakes follow from, at most 10, for example "reach: own", "undo: ours" or "/path: other
+	// programs run or obey a file of this name". Empty if the call could not be bound.
+	StakesReasons []string `protobuf:"bytes,15,rep,name=stakes_reasons,json=stakesReasons,proto3" json:"stakes_reasons,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -559,6 +564,20 @@ func (x *ExplainResponse) GetTask() *TaskExplanation {
 func (x *ExplainResponse) GetRevokeTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.RevokeTime
+	}
+	return nil
+}
+
+func (x *ExplainResponse) GetStakes() Stakes {
+	if x != nil {
+		return x.Stakes
+	}
+	return Stakes_STAKES_UNSPECIFIED
+}
+
+func (x *ExplainResponse) GetStakesReasons() []string {
+	if x != nil {
+		return x.StakesReasons
 	}
 	return nil
 }
@@ -989,7 +1008,7 @@ const file_phylactery_riskgate_v1_explain_proto_rawDesc = "" +
 	"\vExplainFact\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
-	"\x06source\x18\x03 \x01(\tR\x06source\"\xa5\x05\n" +
+	"\x06source\x18\x03 \x01(\tR\x06source\"\x84\x06\n" +
 	"\x0fExplainResponse\x12<\n" +
 	"\bdecision\x18\x01 \x01(\x0e2 .phylactery.riskgate.v1.DecisionR\bdecision\x12%\n" +
 	"\x0eapproval_class\x18\x02 \x01(\tR\rapprovalClass\x128\n" +
@@ -1008,7 +1027,9 @@ const file_phylactery_riskgate_v1_explain_proto_rawDesc = "" +
 	"decisionId\x12;\n" +
 	"\x04task\x18\f \x01(\v2'.phylactery.riskgate.v1.TaskExplanationR\x04task\x12;\n" +
 	"\vrevoke_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"revokeTime\"\xff\x03\n" +
+	"revokeTime\x126\n" +
+	"\x06stakes\x18\x0e \x01(\x0e2\x1e.phylactery.riskgate.v1.StakesR\x06stakes\x12%\n" +
+	"\x0estakes_reasons\x18\x0f \x03(\tR\rstakesReasons\"\xff\x03\n" +
 	"\x0fTaskExplanation\x12\x14\n" +
 	"\x05shown\x18\x01 \x01(\bR\x05shown\x12\x16\n" +
 	"\x06intent\x18\x02 \x01(\x05R\x06intent\x12!\n" +
@@ -1073,7 +1094,8 @@ var file_phylactery_riskgate_v1_explain_proto_goTypes = []any{
 	(RiskLevel)(0),                // 14: phylactery.riskgate.v1.RiskLevel
 	(*ArgumentView)(nil),          // 15: phylactery.riskgate.v1.ArgumentView
 	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(ArgumentOrigin)(0),           // 17: phylactery.riskgate.v1.ArgumentOrigin
+	(Stakes)(0),                   // 17: phylactery.riskgate.v1.Stakes
+	(ArgumentOrigin)(0),           // 18: phylactery.riskgate.v1.ArgumentOrigin
 }
 var file_phylactery_riskgate_v1_explain_proto_depIdxs = []int32{
 	10, // 0: phylactery.riskgate.v1.ExplainRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
@@ -1087,17 +1109,18 @@ var file_phylactery_riskgate_v1_explain_proto_depIdxs = []int32{
 	1,  // 8: phylactery.riskgate.v1.ExplainResponse.steps:type_name -> phylactery.riskgate.v1.ExplainStep
 	5,  // 9: phylactery.riskgate.v1.ExplainResponse.task:type_name -> phylactery.riskgate.v1.TaskExplanation
 	16, // 10: phylactery.riskgate.v1.ExplainResponse.revoke_time:type_name -> google.protobuf.Timestamp
-	8,  // 11: phylactery.riskgate.v1.TaskExplanation.arguments:type_name -> phylactery.riskgate.v1.ArgumentEvidence
-	9,  // 12: phylactery.riskgate.v1.TaskExplanation.changes:type_name -> phylactery.riskgate.v1.FactChange
-	7,  // 13: phylactery.riskgate.v1.TaskExplanation.missing:type_name -> phylactery.riskgate.v1.Missing
-	6,  // 14: phylactery.riskgate.v1.TaskExplanation.authorship:type_name -> phylactery.riskgate.v1.MessageAuthorship
-	17, // 15: phylactery.riskgate.v1.ArgumentEvidence.origin:type_name -> phylactery.riskgate.v1.ArgumentOrigin
-	12, // 16: phylactery.riskgate.v1.FactChange.decision:type_name -> phylactery.riskgate.v1.Decision
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	17, // 11: phylactery.riskgate.v1.ExplainResponse.stakes:type_name -> phylactery.riskgate.v1.Stakes
+	8,  // 12: phylactery.riskgate.v1.TaskExplanation.arguments:type_name -> phylactery.riskgate.v1.ArgumentEvidence
+	9,  // 13: phylactery.riskgate.v1.TaskExplanation.changes:type_name -> phylactery.riskgate.v1.FactChange
+	7,  // 14: phylactery.riskgate.v1.TaskExplanation.missing:type_name -> phylactery.riskgate.v1.Missing
+	6,  // 15: phylactery.riskgate.v1.TaskExplanation.authorship:type_name -> phylactery.riskgate.v1.MessageAuthorship
+	18, // 16: phylactery.riskgate.v1.ArgumentEvidence.origin:type_name -> phylactery.riskgate.v1.ArgumentOrigin
+	12, // 17: phylactery.riskgate.v1.FactChange.decision:type_name -> phylactery.riskgate.v1.Decision
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_riskgate_v1_explain_proto_init() }

@@ -320,7 +320,11 @@ type EvaluateResponse struct {
 	// audit_log is the audit log that contains the decision, that of the deciding process, at most 128 characters.
 	AuditLog string `protobuf:"bytes,13,opt,name=audit_log,json=auditLog,proto3" json:"audit_log,omitempty"`
 	// redemption authorizes the execution named in the request. Set only if this request redeemed the call.
-	Redemption    *RedeemResponse `protobuf:"bytes,14,opt,name=redemption,proto3" json:"redemption,omitempty"`
+	Redemption *RedeemResponse `protobuf:"bytes,14,opt,name=redemption,proto3" json:"redemption,omitempty"`
+	// stakes is how much the call can do, as recorded with the decision. An ALLOW whose first reason is LOW_STAKES is one
+	// that nothing but its low stakes allows: stakes is then STAKES_LOW. Unspecified for decisions recorded by a version
+	// of RiskGate without this field.
+	Stakes        Stakes `protobuf:"varint,15,opt,name=stakes,proto3,enum=phylactery.riskgate.v1.Stakes" json:"stakes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -451,6 +455,13 @@ func (x *EvaluateResponse) GetRedemption() *RedeemResponse {
 		return x.Redemption
 	}
 	return nil
+}
+
+func (x *EvaluateResponse) GetStakes() Stakes {
+	if x != nil {
+		return x.Stakes
+	}
+	return Stakes_STAKES_UNSPECIFIED
 }
 
 // EvaluateBatchRequest is several proposed calls of one caller.
@@ -874,8 +885,14 @@ type RedeemResponse struct {
 	RedeemTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=redeem_time,json=redeemTime,proto3" json:"redeem_time,omitempty"`
 	// repeated_redeem is true if this execution_id has redeemed before, so that the effect may already have happened.
 	RepeatedRedeem bool `protobuf:"varint,4,opt,name=repeated_redeem,json=repeatedRedeem,proto3" json:"repeated_redeem,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// stakes is how much the call can do; the receipt says the same in its claim "stakes" ("low", "medium", "high",
+	// "critical", "" for unspecified).
+	Stakes Stakes `protobuf:"varint,5,opt,name=stakes,proto3,enum=phylactery.riskgate.v1.Stakes" json:"stakes,omitempty"`
+	// low_stakes is true if nothing but its low stakes allows the call (the first reason is LOW_STAKES): the effect is to
+	// be told to the person, with the way to take it back. The receipt says the same in its claim "low_stakes".
+	LowStakes     bool `protobuf:"varint,6,opt,name=low_stakes,json=lowStakes,proto3" json:"low_stakes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RedeemResponse) Reset() {
@@ -932,6 +949,20 @@ func (x *RedeemResponse) GetRedeemTime() *timestamppb.Timestamp {
 func (x *RedeemResponse) GetRepeatedRedeem() bool {
 	if x != nil {
 		return x.RepeatedRedeem
+	}
+	return false
+}
+
+func (x *RedeemResponse) GetStakes() Stakes {
+	if x != nil {
+		return x.Stakes
+	}
+	return Stakes_STAKES_UNSPECIFIED
+}
+
+func (x *RedeemResponse) GetLowStakes() bool {
+	if x != nil {
+		return x.LowStakes
 	}
 	return false
 }
@@ -1094,7 +1125,7 @@ const file_phylactery_riskgate_v1_riskgate_proto_rawDesc = "" +
 	"\aFormRun\x12\x12\n" +
 	"\x04form\x18\x01 \x01(\tR\x04form\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x12\n" +
-	"\x04peer\x18\x03 \x01(\bR\x04peer\"\xae\x05\n" +
+	"\x04peer\x18\x03 \x01(\bR\x04peer\"\xe6\x05\n" +
 	"\x10EvaluateResponse\x12\x1f\n" +
 	"\vdecision_id\x18\x01 \x01(\tR\n" +
 	"decisionId\x12<\n" +
@@ -1116,7 +1147,8 @@ const file_phylactery_riskgate_v1_riskgate_proto_rawDesc = "" +
 	"\taudit_log\x18\r \x01(\tR\bauditLog\x12F\n" +
 	"\n" +
 	"redemption\x18\x0e \x01(\v2&.phylactery.riskgate.v1.RedeemResponseR\n" +
-	"redemption\"[\n" +
+	"redemption\x126\n" +
+	"\x06stakes\x18\x0f \x01(\x0e2\x1e.phylactery.riskgate.v1.StakesR\x06stakes\"[\n" +
 	"\x14EvaluateBatchRequest\x12C\n" +
 	"\brequests\x18\x01 \x03(\v2'.phylactery.riskgate.v1.EvaluateRequestR\brequests\"Y\n" +
 	"\x15EvaluateBatchResponse\x12@\n" +
@@ -1143,14 +1175,17 @@ const file_phylactery_riskgate_v1_riskgate_proto_rawDesc = "" +
 	"\fexecution_id\x18\x03 \x01(\tR\vexecutionId\x12\x1b\n" +
 	"\tthread_id\x18\x04 \x01(\tR\bthreadId\x12\x15\n" +
 	"\x06run_id\x18\x05 \x01(\tR\x05runId\x12.\n" +
-	"\x13min_bundle_revision\x18\x06 \x01(\x03R\x11minBundleRevision\"\xd2\x01\n" +
+	"\x13min_bundle_revision\x18\x06 \x01(\x03R\x11minBundleRevision\"\xa9\x02\n" +
 	"\x0eRedeemResponse\x12\x18\n" +
 	"\areceipt\x18\x01 \x01(\tR\areceipt\x12@\n" +
 	"\n" +
 	"bound_call\x18\x02 \x01(\v2!.phylactery.riskgate.v1.BoundCallR\tboundCall\x12;\n" +
 	"\vredeem_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"redeemTime\x12'\n" +
-	"\x0frepeated_redeem\x18\x04 \x01(\bR\x0erepeatedRedeem\"\xd5\x01\n" +
+	"\x0frepeated_redeem\x18\x04 \x01(\bR\x0erepeatedRedeem\x126\n" +
+	"\x06stakes\x18\x05 \x01(\x0e2\x1e.phylactery.riskgate.v1.StakesR\x06stakes\x12\x1d\n" +
+	"\n" +
+	"low_stakes\x18\x06 \x01(\bR\tlowStakes\"\xd5\x01\n" +
 	"\x14ReportOutcomeRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x129\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1f.phylactery.riskgate.v1.OutcomeR\aoutcome\x12\x1f\n" +
@@ -1215,11 +1250,12 @@ var file_phylactery_riskgate_v1_riskgate_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),  // 19: google.protobuf.Timestamp
 	(*Approval)(nil),               // 20: phylactery.riskgate.v1.Approval
 	(RiskLevel)(0),                 // 21: phylactery.riskgate.v1.RiskLevel
-	(ErrorReason)(0),               // 22: phylactery.riskgate.v1.ErrorReason
-	(*ExplainRequest)(nil),         // 23: phylactery.riskgate.v1.ExplainRequest
-	(*EvaluateAccessRequest)(nil),  // 24: phylactery.riskgate.v1.EvaluateAccessRequest
-	(*ExplainResponse)(nil),        // 25: phylactery.riskgate.v1.ExplainResponse
-	(*EvaluateAccessResponse)(nil), // 26: phylactery.riskgate.v1.EvaluateAccessResponse
+	(Stakes)(0),                    // 22: phylactery.riskgate.v1.Stakes
+	(ErrorReason)(0),               // 23: phylactery.riskgate.v1.ErrorReason
+	(*ExplainRequest)(nil),         // 24: phylactery.riskgate.v1.ExplainRequest
+	(*EvaluateAccessRequest)(nil),  // 25: phylactery.riskgate.v1.EvaluateAccessRequest
+	(*ExplainResponse)(nil),        // 26: phylactery.riskgate.v1.ExplainResponse
+	(*EvaluateAccessResponse)(nil), // 27: phylactery.riskgate.v1.EvaluateAccessResponse
 }
 var file_phylactery_riskgate_v1_riskgate_proto_depIdxs = []int32{
 	14, // 0: phylactery.riskgate.v1.EvaluateRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
@@ -1232,34 +1268,36 @@ var file_phylactery_riskgate_v1_riskgate_proto_depIdxs = []int32{
 	20, // 7: phylactery.riskgate.v1.EvaluateResponse.approval:type_name -> phylactery.riskgate.v1.Approval
 	21, // 8: phylactery.riskgate.v1.EvaluateResponse.risk:type_name -> phylactery.riskgate.v1.RiskLevel
 	10, // 9: phylactery.riskgate.v1.EvaluateResponse.redemption:type_name -> phylactery.riskgate.v1.RedeemResponse
-	1,  // 10: phylactery.riskgate.v1.EvaluateBatchRequest.requests:type_name -> phylactery.riskgate.v1.EvaluateRequest
-	6,  // 11: phylactery.riskgate.v1.EvaluateBatchResponse.results:type_name -> phylactery.riskgate.v1.EvaluateResult
-	3,  // 12: phylactery.riskgate.v1.EvaluateResult.response:type_name -> phylactery.riskgate.v1.EvaluateResponse
-	7,  // 13: phylactery.riskgate.v1.EvaluateResult.error:type_name -> phylactery.riskgate.v1.RequestError
-	22, // 14: phylactery.riskgate.v1.RequestError.reason:type_name -> phylactery.riskgate.v1.ErrorReason
-	13, // 15: phylactery.riskgate.v1.RequestError.metadata:type_name -> phylactery.riskgate.v1.RequestError.MetadataEntry
-	8,  // 16: phylactery.riskgate.v1.RequestError.field_violations:type_name -> phylactery.riskgate.v1.FieldViolation
-	14, // 17: phylactery.riskgate.v1.RedeemRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
-	18, // 18: phylactery.riskgate.v1.RedeemResponse.bound_call:type_name -> phylactery.riskgate.v1.BoundCall
-	19, // 19: phylactery.riskgate.v1.RedeemResponse.redeem_time:type_name -> google.protobuf.Timestamp
-	0,  // 20: phylactery.riskgate.v1.ReportOutcomeRequest.outcome:type_name -> phylactery.riskgate.v1.Outcome
-	1,  // 21: phylactery.riskgate.v1.RiskGateService.Evaluate:input_type -> phylactery.riskgate.v1.EvaluateRequest
-	4,  // 22: phylactery.riskgate.v1.RiskGateService.EvaluateBatch:input_type -> phylactery.riskgate.v1.EvaluateBatchRequest
-	23, // 23: phylactery.riskgate.v1.RiskGateService.Explain:input_type -> phylactery.riskgate.v1.ExplainRequest
-	9,  // 24: phylactery.riskgate.v1.RiskGateService.Redeem:input_type -> phylactery.riskgate.v1.RedeemRequest
-	11, // 25: phylactery.riskgate.v1.RiskGateService.ReportOutcome:input_type -> phylactery.riskgate.v1.ReportOutcomeRequest
-	24, // 26: phylactery.riskgate.v1.RiskGateService.EvaluateAccess:input_type -> phylactery.riskgate.v1.EvaluateAccessRequest
-	3,  // 27: phylactery.riskgate.v1.RiskGateService.Evaluate:output_type -> phylactery.riskgate.v1.EvaluateResponse
-	5,  // 28: phylactery.riskgate.v1.RiskGateService.EvaluateBatch:output_type -> phylactery.riskgate.v1.EvaluateBatchResponse
-	25, // 29: phylactery.riskgate.v1.RiskGateService.Explain:output_type -> phylactery.riskgate.v1.ExplainResponse
-	10, // 30: phylactery.riskgate.v1.RiskGateService.Redeem:output_type -> phylactery.riskgate.v1.RedeemResponse
-	12, // 31: phylactery.riskgate.v1.RiskGateService.ReportOutcome:output_type -> phylactery.riskgate.v1.ReportOutcomeResponse
-	26, // 32: phylactery.riskgate.v1.RiskGateService.EvaluateAccess:output_type -> phylactery.riskgate.v1.EvaluateAccessResponse
-	27, // [27:33] is the sub-list for method output_type
-	21, // [21:27] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	22, // 10: phylactery.riskgate.v1.EvaluateResponse.stakes:type_name -> phylactery.riskgate.v1.Stakes
+	1,  // 11: phylactery.riskgate.v1.EvaluateBatchRequest.requests:type_name -> phylactery.riskgate.v1.EvaluateRequest
+	6,  // 12: phylactery.riskgate.v1.EvaluateBatchResponse.results:type_name -> phylactery.riskgate.v1.EvaluateResult
+	3,  // 13: phylactery.riskgate.v1.EvaluateResult.response:type_name -> phylactery.riskgate.v1.EvaluateResponse
+	7,  // 14: phylactery.riskgate.v1.EvaluateResult.error:type_name -> phylactery.riskgate.v1.RequestError
+	23, // 15: phylactery.riskgate.v1.RequestError.reason:type_name -> phylactery.riskgate.v1.ErrorReason
+	13, // 16: phylactery.riskgate.v1.RequestError.metadata:type_name -> phylactery.riskgate.v1.RequestError.MetadataEntry
+	8,  // 17: phylactery.riskgate.v1.RequestError.field_violations:type_name -> phylactery.riskgate.v1.FieldViolation
+	14, // 18: phylactery.riskgate.v1.RedeemRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
+	18, // 19: phylactery.riskgate.v1.RedeemResponse.bound_call:type_name -> phylactery.riskgate.v1.BoundCall
+	19, // 20: phylactery.riskgate.v1.RedeemResponse.redeem_time:type_name -> google.protobuf.Timestamp
+	22, // 21: phylactery.riskgate.v1.RedeemResponse.stakes:type_name -> phylactery.riskgate.v1.Stakes
+	0,  // 22: phylactery.riskgate.v1.ReportOutcomeRequest.outcome:type_name -> phylactery.riskgate.v1.Outcome
+	1,  // 23: phylactery.riskgate.v1.RiskGateService.Evaluate:input_type -> phylactery.riskgate.v1.EvaluateRequest
+	4,  // 24: phylactery.riskgate.v1.RiskGateService.EvaluateBatch:input_type -> phylactery.riskgate.v1.EvaluateBatchRequest
+	24, // 25: phylactery.riskgate.v1.RiskGateService.Explain:input_type -> phylactery.riskgate.v1.ExplainRequest
+	9,  // 26: phylactery.riskgate.v1.RiskGateService.Redeem:input_type -> phylactery.riskgate.v1.RedeemRequest
+	11, // 27: phylactery.riskgate.v1.RiskGateService.ReportOutcome:input_type -> phylactery.riskgate.v1.ReportOutcomeRequest
+	25, // 28: phylactery.riskgate.v1.RiskGateService.EvaluateAccess:input_type -> phylactery.riskgate.v1.EvaluateAccessRequest
+	3,  // 29: phylactery.riskgate.v1.RiskGateService.Evaluate:output_type -> phylactery.riskgate.v1.EvaluateResponse
+	5,  // 30: phylactery.riskgate.v1.RiskGateService.EvaluateBatch:output_type -> phylactery.riskgate.v1.EvaluateBatchResponse
+	26, // 31: phylactery.riskgate.v1.RiskGateService.Explain:output_type -> phylactery.riskgate.v1.ExplainResponse
+	10, // 32: phylactery.riskgate.v1.RiskGateService.Redeem:output_type -> phylactery.riskgate.v1.RedeemResponse
+	12, // 33: phylactery.riskgate.v1.RiskGateService.ReportOutcome:output_type -> phylactery.riskgate.v1.ReportOutcomeResponse
+	27, // 34: phylactery.riskgate.v1.RiskGateService.EvaluateAccess:output_type -> phylactery.riskgate.v1.EvaluateAccessResponse
+	29, // [29:35] is the sub-list for method output_type
+	23, // [23:29] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_riskgate_v1_riskgate_proto_init() }

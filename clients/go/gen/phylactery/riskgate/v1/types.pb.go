@@ -143,6 +143,74 @@ func (RiskLevel) EnumDescriptor() ([]byte, []int) {
 	return file_phylactery_riskgate_v1_types_proto_rawDescGZIP(), []int{1}
 }
 
+// Stakes is how much one call can do, derived from the catalog's entry of its tool (reach, undo, spends, destroys,
+// guards) and from the call's arguments. It is what decides where the user's words do not: a call of low stakes may run
+// although it was only half asked for. Risk classifies a tool, stakes one call: writing Makefile has higher stakes than
+// writing notes.txt.
+type Stakes int32
+
+const (
+	// STAKES_UNSPECIFIED means that the entry does not say what the tool can do, that the tool is unknown, or that the
+	// call could not be bound. Policies see such a call as one of high stakes.
+	Stakes_STAKES_UNSPECIFIED Stakes = 0
+	// STAKES_LOW means that the call reaches only the person's own records, can be taken back, and spends, destroys and
+	// guards nothing. Only an entry that is packaged or reviewed has it.
+	Stakes_STAKES_LOW Stakes = 1
+	// STAKES_MEDIUM means that others in the tenant see the effect, or that it cannot be taken back, but that it reaches
+	// nobody outside of it and costs nothing.
+	Stakes_STAKES_MEDIUM Stakes = 2
+	// STAKES_HIGH means that the effect arrives at somebody or is public, spends, destroys or guards something, or writes
+	// what other programs run or obey.
+	Stakes_STAKES_HIGH Stakes = 3
+	// STAKES_CRITICAL means that the catalog marks the tool as critical.
+	Stakes_STAKES_CRITICAL Stakes = 4
+)
+
+// Enum value maps for Stakes.
+var (
+	Stakes_name = map[int32]string{
+		0: "STAKES_UNSPECIFIED",
+		1: "STAKES_LOW",
+		2: "STAKES_MEDIUM",
+		3: "STAKES_HIGH",
+		4: "STAKES_CRITICAL",
+	}
+	Stakes_value = map[string]int32{
+		"STAKES_UNSPECIFIED": 0,
+		"STAKES_LOW":         1,
+		"STAKES_MEDIUM":      2,
+		"STAKES_HIGH":        3,
+		"STAKES_CRITICAL":    4,
+	}
+)
+
+func (x Stakes) Enum() *Stakes {
+	p := new(Stakes)
+	*p = x
+	return p
+}
+
+func (x Stakes) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Stakes) Descriptor() protoreflect.EnumDescriptor {
+	return file_phylactery_riskgate_v1_types_proto_enumTypes[2].Descriptor()
+}
+
+func (Stakes) Type() protoreflect.EnumType {
+	return &file_phylactery_riskgate_v1_types_proto_enumTypes[2]
+}
+
+func (x Stakes) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Stakes.Descriptor instead.
+func (Stakes) EnumDescriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_types_proto_rawDescGZIP(), []int{2}
+}
+
 // Pathway is how the message that a call belongs to is served. It is stated by the agent's edge: RiskGate records it
 // and makes it available to policies, but does not verify it.
 type Pathway int32
@@ -189,11 +257,11 @@ func (x Pathway) String() string {
 }
 
 func (Pathway) Descriptor() protoreflect.EnumDescriptor {
-	return file_phylactery_riskgate_v1_types_proto_enumTypes[2].Descriptor()
+	return file_phylactery_riskgate_v1_types_proto_enumTypes[3].Descriptor()
 }
 
 func (Pathway) Type() protoreflect.EnumType {
-	return &file_phylactery_riskgate_v1_types_proto_enumTypes[2]
+	return &file_phylactery_riskgate_v1_types_proto_enumTypes[3]
 }
 
 func (x Pathway) Number() protoreflect.EnumNumber {
@@ -202,7 +270,7 @@ func (x Pathway) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Pathway.Descriptor instead.
 func (Pathway) EnumDescriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_types_proto_rawDescGZIP(), []int{2}
+	return file_phylactery_riskgate_v1_types_proto_rawDescGZIP(), []int{3}
 }
 
 // ApprovalState is the state of an approval. PENDING changes to APPROVED, REJECTED, EXPIRED or CANCELLED; APPROVED
@@ -259,11 +327,11 @@ func (x ApprovalState) String() string {
 }
 
 func (ApprovalState) Descriptor() protoreflect.EnumDescriptor {
-	return file_phylactery_riskgate_v1_types_proto_enumTypes[3].Descriptor()
+	return file_phylactery_riskgate_v1_types_proto_enumTypes[4].Descriptor()
 }
 
 func (ApprovalState) Type() protoreflect.EnumType {
-	return &file_phylactery_riskgate_v1_types_proto_enumTypes[3]
+	return &file_phylactery_riskgate_v1_types_proto_enumTypes[4]
 }
 
 func (x ApprovalState) Number() protoreflect.EnumNumber {
@@ -272,7 +340,7 @@ func (x ApprovalState) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ApprovalState.Descriptor instead.
 func (ApprovalState) EnumDescriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_types_proto_rawDescGZIP(), []int{3}
+	return file_phylactery_riskgate_v1_types_proto_rawDescGZIP(), []int{4}
 }
 
 // ArgumentChange compares an argument with the last approved call of the same tool by the same requester.
@@ -320,11 +388,11 @@ func (x ArgumentChange) String() string {
 }
 
 func (ArgumentChange) Descriptor() protoreflect.EnumDescriptor {
-	return file_phylactery_riskgate_v1_types_proto_enumTypes[4].Descriptor()
+	return file_phylactery_riskgate_v1_types_proto_enumTypes[5].Descriptor()
 }
 
 func (ArgumentChange) Type() protoreflect.EnumType {
-	return &file_phylactery_riskgate_v1_types_proto_enumTypes[4]
+	return &file_phylactery_riskgate_v1_types_proto_enumTypes[5]
 }
 
 func (x ArgumentChange) Number() protoreflect.EnumNumber {
@@ -333,7 +401,7 @@ func (x ArgumentChange) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ArgumentChange.Descriptor instead.
 func (ArgumentChange) EnumDescriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_types_proto_rawDescGZIP(), []int{4}
+	return file_phylactery_riskgate_v1_types_proto_rawDescGZIP(), []int{5}
 }
 
 // ArgumentMark is why a display is not the raw value.
@@ -397,11 +465,11 @@ func (x ArgumentMark) String() string {
 }
 
 func (ArgumentMark) Descriptor() protoreflect.EnumDescriptor {
-	return file_phylactery_riskgate_v1_types_proto_enumTypes[5].Descriptor()
+	return file_phylactery_riskgate_v1_types_proto_enumTypes[6].Descriptor()
 }
 
 func (ArgumentMark) Type() protoreflect.EnumType {
-	return &file_phylactery_riskgate_v1_types_proto_enumTypes[5]
+	return &file_phylactery_riskgate_v1_types_proto_enumTypes[6]
 }
 
 func (x ArgumentMark) Number() protoreflect.EnumNumber {
@@ -410,7 +478,7 @@ func (x ArgumentMark) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ArgumentMark.Descriptor instead.
 func (ArgumentMark) EnumDescriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_types_proto_rawDescGZIP(), []int{5}
+	return file_phylactery_riskgate_v1_types_proto_rawDescGZIP(), []int{6}
 }
 
 // ArgumentOrigin is the distance of an argument from the user's own words; a higher number is more distant.
@@ -460,11 +528,11 @@ func (x ArgumentOrigin) String() string {
 }
 
 func (ArgumentOrigin) Descriptor() protoreflect.EnumDescriptor {
-	return file_phylactery_riskgate_v1_types_proto_enumTypes[6].Descriptor()
+	return file_phylactery_riskgate_v1_types_proto_enumTypes[7].Descriptor()
 }
 
 func (ArgumentOrigin) Type() protoreflect.EnumType {
-	return &file_phylactery_riskgate_v1_types_proto_enumTypes[6]
+	return &file_phylactery_riskgate_v1_types_proto_enumTypes[7]
 }
 
 func (x ArgumentOrigin) Number() protoreflect.EnumNumber {
@@ -473,7 +541,7 @@ func (x ArgumentOrigin) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ArgumentOrigin.Descriptor instead.
 func (ArgumentOrigin) EnumDescriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_types_proto_rawDescGZIP(), []int{6}
+	return file_phylactery_riskgate_v1_types_proto_rawDescGZIP(), []int{7}
 }
 
 // ToolCall is a proposed tool call: a tool, its arguments and the id of the call within a run.
@@ -679,7 +747,10 @@ func (x *BoundCall) GetArgsHash() string {
 // Reason is one reason for a decision.
 type Reason struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// code is a stable machine-readable code, for example UNKNOWN_TOOL, SCHEMA_VIOLATION, POLICY_FORBID.
+	// code is a stable machine-readable code, for example UNKNOWN_TOOL, SCHEMA_VIOLATION, POLICY_FORBID. As the first
+	// reason of an ALLOW it says what the call was allowed for: POLICY_PERMIT, or LOW_STAKES if nothing but its low stakes
+	// allows it. A call with LOW_STAKES was not clearly asked for: it is counted as such, the person is to be told of it,
+	// and it can be taken back.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// message is the explanation in English, for human readers, at most 300 characters, never an argument's value.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
@@ -1022,7 +1093,9 @@ type Approval struct {
 	ArgumentsLeftOut int32 `protobuf:"varint,25,opt,name=arguments_left_out,json=argumentsLeftOut,proto3" json:"arguments_left_out,omitempty"`
 	// answerable is true if this caller may answer it now: it is PENDING, the caller meets the requirements of its class,
 	// and has not approved it already.
-	Answerable    bool `protobuf:"varint,26,opt,name=answerable,proto3" json:"answerable,omitempty"`
+	Answerable bool `protobuf:"varint,26,opt,name=answerable,proto3" json:"answerable,omitempty"`
+	// stakes is how much the call can do. Unspecified for approvals created by a version of RiskGate without this field.
+	Stakes        Stakes `protobuf:"varint,27,opt,name=stakes,proto3,enum=phylactery.riskgate.v1.Stakes" json:"stakes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1239,6 +1312,13 @@ func (x *Approval) GetAnswerable() bool {
 	return false
 }
 
+func (x *Approval) GetStakes() Stakes {
+	if x != nil {
+		return x.Stakes
+	}
+	return Stakes_STAKES_UNSPECIFIED
+}
+
 var File_phylactery_riskgate_v1_types_proto protoreflect.FileDescriptor
 
 const file_phylactery_riskgate_v1_types_proto_rawDesc = "" +
@@ -1281,7 +1361,7 @@ const file_phylactery_riskgate_v1_types_proto_rawDesc = "" +
 	"\vPolicyTitle\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x19\n" +
-	"\btitle_es\x18\x03 \x01(\tR\atitleEs\"\x8c\b\n" +
+	"\btitle_es\x18\x03 \x01(\tR\atitleEs\"\xc4\b\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12;\n" +
 	"\x05state\x18\x02 \x01(\x0e2%.phylactery.riskgate.v1.ApprovalStateR\x05state\x12%\n" +
@@ -1318,7 +1398,8 @@ const file_phylactery_riskgate_v1_types_proto_rawDesc = "" +
 	"\x12arguments_left_out\x18\x19 \x01(\x05R\x10argumentsLeftOut\x12\x1e\n" +
 	"\n" +
 	"answerable\x18\x1a \x01(\bR\n" +
-	"answerable*j\n" +
+	"answerable\x126\n" +
+	"\x06stakes\x18\x1b \x01(\x0e2\x1e.phylactery.riskgate.v1.StakesR\x06stakes*j\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eDECISION_ALLOW\x10\x01\x12\x1a\n" +
@@ -1329,7 +1410,14 @@ const file_phylactery_riskgate_v1_types_proto_rawDesc = "" +
 	"\x0eRISK_LEVEL_LOW\x10\x01\x12\x15\n" +
 	"\x11RISK_LEVEL_MEDIUM\x10\x02\x12\x13\n" +
 	"\x0fRISK_LEVEL_HIGH\x10\x03\x12\x17\n" +
-	"\x13RISK_LEVEL_CRITICAL\x10\x04*\x84\x01\n" +
+	"\x13RISK_LEVEL_CRITICAL\x10\x04*i\n" +
+	"\x06Stakes\x12\x16\n" +
+	"\x12STAKES_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"STAKES_LOW\x10\x01\x12\x11\n" +
+	"\rSTAKES_MEDIUM\x10\x02\x12\x0f\n" +
+	"\vSTAKES_HIGH\x10\x03\x12\x13\n" +
+	"\x0fSTAKES_CRITICAL\x10\x04*\x84\x01\n" +
 	"\aPathway\x12\x17\n" +
 	"\x13PATHWAY_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16PATHWAY_TEXT_FAST_PATH\x10\x01\x12\x17\n" +
@@ -1381,42 +1469,44 @@ func file_phylactery_riskgate_v1_types_proto_rawDescGZIP() []byte {
 	return file_phylactery_riskgate_v1_types_proto_rawDescData
 }
 
-var file_phylactery_riskgate_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_phylactery_riskgate_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
 var file_phylactery_riskgate_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_phylactery_riskgate_v1_types_proto_goTypes = []any{
 	(Decision)(0),                 // 0: phylactery.riskgate.v1.Decision
 	(RiskLevel)(0),                // 1: phylactery.riskgate.v1.RiskLevel
-	(Pathway)(0),                  // 2: phylactery.riskgate.v1.Pathway
-	(ApprovalState)(0),            // 3: phylactery.riskgate.v1.ApprovalState
-	(ArgumentChange)(0),           // 4: phylactery.riskgate.v1.ArgumentChange
-	(ArgumentMark)(0),             // 5: phylactery.riskgate.v1.ArgumentMark
-	(ArgumentOrigin)(0),           // 6: phylactery.riskgate.v1.ArgumentOrigin
-	(*ToolCall)(nil),              // 7: phylactery.riskgate.v1.ToolCall
-	(*BoundCall)(nil),             // 8: phylactery.riskgate.v1.BoundCall
-	(*Reason)(nil),                // 9: phylactery.riskgate.v1.Reason
-	(*ArgumentView)(nil),          // 10: phylactery.riskgate.v1.ArgumentView
-	(*PolicyTitle)(nil),           // 11: phylactery.riskgate.v1.PolicyTitle
-	(*Approval)(nil),              // 12: phylactery.riskgate.v1.Approval
-	(*structpb.Struct)(nil),       // 13: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(Stakes)(0),                   // 2: phylactery.riskgate.v1.Stakes
+	(Pathway)(0),                  // 3: phylactery.riskgate.v1.Pathway
+	(ApprovalState)(0),            // 4: phylactery.riskgate.v1.ApprovalState
+	(ArgumentChange)(0),           // 5: phylactery.riskgate.v1.ArgumentChange
+	(ArgumentMark)(0),             // 6: phylactery.riskgate.v1.ArgumentMark
+	(ArgumentOrigin)(0),           // 7: phylactery.riskgate.v1.ArgumentOrigin
+	(*ToolCall)(nil),              // 8: phylactery.riskgate.v1.ToolCall
+	(*BoundCall)(nil),             // 9: phylactery.riskgate.v1.BoundCall
+	(*Reason)(nil),                // 10: phylactery.riskgate.v1.Reason
+	(*ArgumentView)(nil),          // 11: phylactery.riskgate.v1.ArgumentView
+	(*PolicyTitle)(nil),           // 12: phylactery.riskgate.v1.PolicyTitle
+	(*Approval)(nil),              // 13: phylactery.riskgate.v1.Approval
+	(*structpb.Struct)(nil),       // 14: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
 }
 var file_phylactery_riskgate_v1_types_proto_depIdxs = []int32{
-	13, // 0: phylactery.riskgate.v1.ToolCall.arguments_struct:type_name -> google.protobuf.Struct
-	5,  // 1: phylactery.riskgate.v1.ArgumentView.marks:type_name -> phylactery.riskgate.v1.ArgumentMark
-	4,  // 2: phylactery.riskgate.v1.ArgumentView.change:type_name -> phylactery.riskgate.v1.ArgumentChange
-	6,  // 3: phylactery.riskgate.v1.ArgumentView.origin:type_name -> phylactery.riskgate.v1.ArgumentOrigin
-	3,  // 4: phylactery.riskgate.v1.Approval.state:type_name -> phylactery.riskgate.v1.ApprovalState
+	14, // 0: phylactery.riskgate.v1.ToolCall.arguments_struct:type_name -> google.protobuf.Struct
+	6,  // 1: phylactery.riskgate.v1.ArgumentView.marks:type_name -> phylactery.riskgate.v1.ArgumentMark
+	5,  // 2: phylactery.riskgate.v1.ArgumentView.change:type_name -> phylactery.riskgate.v1.ArgumentChange
+	7,  // 3: phylactery.riskgate.v1.ArgumentView.origin:type_name -> phylactery.riskgate.v1.ArgumentOrigin
+	4,  // 4: phylactery.riskgate.v1.Approval.state:type_name -> phylactery.riskgate.v1.ApprovalState
 	1,  // 5: phylactery.riskgate.v1.Approval.risk:type_name -> phylactery.riskgate.v1.RiskLevel
-	10, // 6: phylactery.riskgate.v1.Approval.arguments:type_name -> phylactery.riskgate.v1.ArgumentView
-	14, // 7: phylactery.riskgate.v1.Approval.create_time:type_name -> google.protobuf.Timestamp
-	14, // 8: phylactery.riskgate.v1.Approval.expire_time:type_name -> google.protobuf.Timestamp
-	14, // 9: phylactery.riskgate.v1.Approval.decide_time:type_name -> google.protobuf.Timestamp
-	11, // 10: phylactery.riskgate.v1.Approval.policies:type_name -> phylactery.riskgate.v1.PolicyTitle
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	11, // 6: phylactery.riskgate.v1.Approval.arguments:type_name -> phylactery.riskgate.v1.ArgumentView
+	15, // 7: phylactery.riskgate.v1.Approval.create_time:type_name -> google.protobuf.Timestamp
+	15, // 8: phylactery.riskgate.v1.Approval.expire_time:type_name -> google.protobuf.Timestamp
+	15, // 9: phylactery.riskgate.v1.Approval.decide_time:type_name -> google.protobuf.Timestamp
+	12, // 10: phylactery.riskgate.v1.Approval.policies:type_name -> phylactery.riskgate.v1.PolicyTitle
+	2,  // 11: phylactery.riskgate.v1.Approval.stakes:type_name -> phylactery.riskgate.v1.Stakes
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_riskgate_v1_types_proto_init() }
@@ -1433,7 +1523,7 @@ func file_phylactery_riskgate_v1_types_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_phylactery_riskgate_v1_types_proto_rawDesc), len(file_phylactery_riskgate_v1_types_proto_rawDesc)),
-			NumEnums:      7,
+			NumEnums:      8,
 			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
