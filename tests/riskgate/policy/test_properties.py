@@ -226,7 +226,9 @@ def test_leaving_out_what_no_policy_looks_at_changes_no_decision(
     assert verdict.bound is not None
     prepared = engine._prepared["rich"]
     whole = ContextBuilder(rich.tools["rich"], Mentions(whole=True)).build(
-        verdict.bound, UNSHOWN, {"usage": {}, "pathway": "unspecified", "submission": NOTHING_SUBMITTED._asdict()}
+        verdict.bound,
+        UNSHOWN,
+        {"usage": {}, "pathway": "unspecified", "submission": NOTHING_SUBMITTED._asdict(), "stakes": "high"},
     )
     satisfied = engine._highest(approved)
     whole["approved"] = [{"type": "Class", "id": name} for name in satisfied]

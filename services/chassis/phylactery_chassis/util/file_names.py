@@ -56,10 +56,10 @@ def is_hidden(name: str) -> bool:
 
 def is_key_material(name: str) -> bool:
     """Return True if a folded name, its stream or its original is typical of keys, passwords or stores of them."""
-    return any(_of_keys(one) for stream in name.split(":") for one in _originals(stream))
+    return any(_of_keys(one) for stream in name.split(":") for one in originals(stream))
 
 
-def _originals(name: str) -> Iterator[str]:
+def originals(name: str) -> Iterator[str]:
     """Yield the name with copy marks removed, the outermost mark first."""
     name = name.strip(" ").rstrip(" .").casefold()[-_MAX_NAME:]
     for _ in range(_MAX_COPIES):

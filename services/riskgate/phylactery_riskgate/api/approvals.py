@@ -12,7 +12,7 @@ from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.rpc.validation import from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 
-from phylactery_riskgate.api.mapping import risk
+from phylactery_riskgate.api.mapping import risk, stakes
 from phylactery_riskgate.approvals.model import ApprovalState
 from phylactery_riskgate.approvals.requests import ApproveInput, GetInput, ListInput, RejectInput, WatchInput
 from phylactery_riskgate.approvals.service import ApprovalService
@@ -73,6 +73,7 @@ def approval(seen: ApprovalSeen) -> types_pb2.Approval:
         compared_approval_id=seen.compared_id,
         arguments_left_out=seen.view.left_out,
         answerable=seen.answerable,
+        stakes=stakes(record.stakes),
     )
     if record.decide_us:
         message.decide_time.CopyFrom(to_timestamp(record.decide_us))

@@ -22,6 +22,7 @@ from phylactery_riskgate.api.mapping import (
     pathway_field,
     reason,
     risk,
+    stakes,
     struct_value,
 )
 from phylactery_riskgate.decisions.access import AccessAnswer, AccessEvaluations
@@ -66,6 +67,8 @@ def explained(answer: Explained) -> explain_pb2.ExplainResponse:
         decision_id=answer.decision_id,
         task=None if verdict.bound is None else _task(explanation),
         revoke_time=to_timestamp(answer.revoke_us) if answer.revoke_us else None,
+        stakes=stakes(verdict.stakes),
+        stakes_reasons=[_safe(one) for one in verdict.stakes_reasons[:_MAX_LISTED]],
     )
 
 
@@ -167,6 +170,7 @@ def _fill(response: riskgate_pb2.EvaluateResponse, answer: Evaluated) -> None:
     response.policy_ids.extend(record.policy_ids)
     response.bundle_revision = record.bundle_revision
     response.risk = risk(record.risk)
+    response.stakes = stakes(record.stakes)
     response.audit_log = record.audit_log
     response.audit_index = record.audit_index
     response.replayed = answer.replayed
@@ -199,6 +203,8 @@ def redeemed(answer: Redeemed) -> riskgate_pb2.RedeemResponse:
         bound_call=bound_call(answer.bound),
         redeem_time=to_timestamp(answer.redeem_us),
         repeated_redeem=answer.repeated,
+        stakes=stakes(answer.stakes),
+        low_stakes=answer.low_stakes,
     )
 
 

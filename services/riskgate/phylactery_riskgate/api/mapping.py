@@ -9,7 +9,7 @@ from phylactery.riskgate.v1 import types_pb2
 from phylactery_chassis.rpc.validation import fields
 
 from phylactery_riskgate.decisions.requests import CallInput
-from phylactery_riskgate.domain.model import BoundCall, Reason
+from phylactery_riskgate.domain.model import BoundCall, Reason, Stakes
 
 _EXACT = 2**53
 
@@ -48,6 +48,11 @@ def reason(told: Reason) -> types_pb2.Reason:
 def risk(word: str) -> types_pb2.RiskLevel.ValueType:
     """Encode a risk level; empty for an unknown tool."""
     return _RISKS[word]
+
+
+def stakes(word: Stakes) -> types_pb2.Stakes.ValueType:
+    """Encode the stakes of a call."""
+    return types_pb2.Stakes.Value(f"STAKES_{word.upper()}")
 
 
 def bound_call(bound: BoundCall) -> types_pb2.BoundCall:

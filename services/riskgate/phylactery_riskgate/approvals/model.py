@@ -15,6 +15,7 @@ import rfc8785
 from phylactery_chassis.errors import DomainError, FailedPrecondition, InvalidArgument, PermissionDenied, Violation
 from phylactery_chassis.util.crypto import hmac_sha256
 
+from phylactery_riskgate.domain.model import Stakes
 from phylactery_riskgate.domain.policy.eligibility import same_person
 
 MAX_ATTEMPTS = 5
@@ -142,6 +143,7 @@ class Approval:
     attempts: int = 0
     version: int = 0
     args_commitment: str = ""
+    stakes: Stakes = "unspecified"
     votes: tuple[Vote, ...] = ()
 
     @property

@@ -74,6 +74,7 @@ def new_approval(connection: Connection, asking: Asking, bundle: Bundle) -> Appr
         decision_id=new_id("de"),
         policy_ids=tuple(one.policy_id for one in asking.verdict.reasons if one.policy_id),
         args_commitment=asking.args_commitment,
+        stakes=asking.verdict.stakes,
     )
 
 

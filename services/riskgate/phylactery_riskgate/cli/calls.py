@@ -100,6 +100,7 @@ def evaluate(
         "decision_id": answer.decision_id,
         "reasons": _reasons(answer.reasons),
         "policy_ids": list(answer.policy_ids),
+        "stakes": _stakes(answer.stakes),
         "bundle_revision": answer.bundle_revision,
         "approval_id": answer.approval.id,
         "approval_class": answer.approval.approval_class,
@@ -204,6 +205,10 @@ def _decision(decision: types_pb2.Decision.ValueType) -> str:
     return types_pb2.Decision.Name(decision).removeprefix("DECISION_")
 
 
+def _stakes(stakes: types_pb2.Stakes.ValueType) -> str:
+    return types_pb2.Stakes.Name(stakes).removeprefix("STAKES_").lower()
+
+
 def _origin(one: explain_pb2.ArgumentEvidence) -> str:
     return types_pb2.ArgumentOrigin.Name(one.origin).removeprefix("ARGUMENT_ORIGIN_")
 
@@ -228,6 +233,8 @@ def _facts(answer: explain_pb2.ExplainResponse) -> dict[str, Any]:
         "approval_class": answer.approval_class,
         "reasons": _reasons(answer.reasons),
         "policy_ids": list(answer.policy_ids),
+        "stakes": _stakes(answer.stakes),
+        "stakes_reasons": list(answer.stakes_reasons),
         "bundle_revision": answer.bundle_revision,
         "bundle_hash": answer.bundle_hash,
         "decision_id": answer.decision_id,
@@ -312,6 +319,8 @@ def _lines(answer: explain_pb2.ExplainResponse) -> list[str]:
     if answer.HasField("revoke_time"):
         lines[0] = f"REVOKED at {answer.revoke_time.ToJsonString()}; it was {lines[0]}"
     lines += _said(answer.reasons)
+    if answer.stakes_reasons:
+        lines.append(f"stakes {_stakes(answer.stakes)}: {'; '.join(answer.stakes_reasons)}")
     if answer.arguments:
         lines.append("arguments")
         lines += [f"  {one.path}  {one.display}" for one in answer.arguments]

@@ -409,6 +409,7 @@ class Evaluation:
             audit_index=place.index,
             pathway=asked.pathway,
             args_commitment=args_commitment,
+            stakes=verdict.stakes,
         )
         decision_rows.insert_decision(connection, record)
         if approval is None:

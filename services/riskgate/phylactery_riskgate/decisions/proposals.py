@@ -72,6 +72,7 @@ def verdict_body(verdict: Verdict) -> dict[str, Any]:
         "bundle_revision": verdict.bundle_revision,
         "bundle_hash": verdict.bundle_hash,
         "risk": verdict.risk or "",
+        "stakes": verdict.stakes,
         "facts": verdict.facts,
         "tool_version": bound.tool_version if bound else "",
         "approval_class": verdict.approval_class or "",

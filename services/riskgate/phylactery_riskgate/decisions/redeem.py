@@ -36,7 +36,7 @@ from phylactery_riskgate.decisions.requests import EvaluateInput, OutcomeInput, 
 from phylactery_riskgate.decisions.usage import usage_values
 from phylactery_riskgate.domain.intent.facts import uses_ask, without_ask
 from phylactery_riskgate.domain.intent.understood import task_of
-from phylactery_riskgate.domain.model import BoundCall, CallSite, CatalogTool, Decision, Verdict
+from phylactery_riskgate.domain.model import BoundCall, CallSite, CatalogTool, Decision, Stakes, Verdict
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import redemptions as rows
@@ -55,12 +55,17 @@ IN_DOUBT = "IN_DOUBT"
 
 @dataclass(frozen=True, slots=True)
 class Redeemed:
-    """A consumed permit: the receipt, the call to run, and whether this execution had redeemed it before."""
+    """A consumed permit: the receipt, the call to run, and whether this execution had redeemed it before.
+
+    ``low_stakes`` is True if nothing but its low stakes allowed the call.
+    """
 
     receipt: str
     bound: BoundCall
     redeem_us: int
     repeated: bool
+    stakes: Stakes = "unspecified"
+    low_stakes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +145,14 @@ class Redemptions:
             # the clock was set back: an executor would reject a receipt from the future
             claims["iat"] = now
         receipt = self._core.keys.sign(claims, TokenType.RECEIPT)
-        return Redeemed(receipt, consumed.bound, consumed.redemption.redeem_us, consumed.repeated)
+        return Redeemed(
+            receipt,
+            consumed.bound,
+            consumed.redemption.redeem_us,
+            consumed.repeated,
+            claims.get("stakes", "unspecified"),
+            claims.get("low_stakes", False),
+        )
 
     async def report_outcome(self, who: Principal, report: OutcomeInput) -> Place:
         """Record how an execution ended and return the record's place in the audit log.
@@ -382,6 +394,8 @@ class Redemptions:
             "decision_id": decision.id,
             "approval_id": decision.counted_approval_id,
             "bundle_revision": attempt.verdict.bundle_revision,
+            "stakes": attempt.verdict.stakes,
+            "low_stakes": attempt.verdict.by_low_stakes,
         }
         body = _place(asked) | {
             "decision_id": decision.id,
@@ -393,6 +407,8 @@ class Redemptions:
             "policy_ids": list(attempt.verdict.policy_ids),
             "bundle_revision": attempt.verdict.bundle_revision,
             "bundle_hash": attempt.verdict.bundle_hash,
+            "stakes": attempt.verdict.stakes,
+            "low_stakes": attempt.verdict.by_low_stakes,
         }
         if not decision.counted_approval_id:
             body |= ask_body(attempt.verdict.task)

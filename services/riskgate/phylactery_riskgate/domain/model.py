@@ -21,6 +21,10 @@ class Decision(StrEnum):
     BLOCKED = "BLOCKED"
 
 
+LOW_STAKES = "LOW_STAKES"
+"""The first reason of a call that nothing but its low stakes allows."""
+
+
 class RawCall(NamedTuple):
     """A tool call as proposed: its arguments are unchecked.
 
@@ -103,8 +107,8 @@ class Verdict(NamedTuple):
     ``bound`` is None if the call could not be bound. ``approval_class`` is set only with AUTH_REQUIRED and names the
     lowest sufficient class. ``facts`` is what Cedar was given, with types and paths in place of values. ``usage`` is
     what each budget of the tool had counted, by name, ``exceeded`` the budgets that the call would exceed, and ``task``
-    what its task knew of the call. ``risk`` is None if the tool is unknown; ``raw_args_hash`` is empty if the arguments
-    are not a JSON object.
+    what its task knew of the call. ``stakes`` is how much the call can do, according to ``stakes_reasons``. ``risk`` is
+    None if the tool is unknown; ``raw_args_hash`` is empty if the arguments are not a JSON object.
     """
 
     decision: Decision
@@ -120,6 +124,13 @@ class Verdict(NamedTuple):
     usage: Mapping[str, Counters]
     exceeded: tuple[str, ...] = ()
     task: TaskFacts = UNSHOWN
+    stakes: Stakes = "unspecified"
+    stakes_reasons: tuple[str, ...] = ()
+
+    @property
+    def by_low_stakes(self) -> bool:
+        """Return True if nothing but its low stakes allows the call."""
+        return self.decision is Decision.ALLOW and any(one.code == LOW_STAKES for one in self.reasons[:1])
 
 
 class Mark(StrEnum):
@@ -174,6 +185,12 @@ class ArgumentView:
 Risk = Literal["low", "medium", "high", "critical"]
 Effect = Literal["read", "write", "irreversible"]
 Idempotency = Literal["read_only", "idempotent_by_key", "reconcilable", "unsafe"]
+Stakes = Literal["unspecified", "low", "medium", "high", "critical"]
+"""How much one call can do, from its tool's entry and its arguments (domain/catalog/stakes.py)."""
+Reach = Literal["own", "shared", "people", "public"]
+"""Whom an effect reaches: only the person's own records, others in the tenant, people it arrives at, or anybody."""
+Undo = Literal["ours", "tool", "none"]
+"""What takes an effect back: an earlier state that is kept here, a tool, or nothing."""
 Who = Literal["requester", "not_requester"]
 
 
@@ -278,6 +295,11 @@ class CatalogTool:
     ``submissions`` are the calls that forms may make of it; of a tool for forms alone, those of any tool.
     ``effectless`` is a read that does not read anything either, such as thinking aloud: the catalog's ``effect: none``.
     ``forms_only`` says that nothing but the run of a form may call it, with the form and its version as arguments.
+
+    What a call can do is part of ``version`` again: ``reach`` (None: not said), ``undo`` with the tool that takes it
+    back, ``spends``, ``destroys``, ``guards``, the arguments that a read ``sends`` out of the system, and the tools
+    that its goal ``needs`` before it. ``undoable`` is True if an undo counts: one of ours, or a tool's that was tried.
+    ``reviewed`` is True if a person reviewed the entry, ``reviewed_as`` the hash of the description they saw.
     """
 
     name: str
@@ -307,3 +329,14 @@ class CatalogTool:
     effectless: bool = False
     submissions: tuple[Submission, ...] = ()
     forms_only: bool = False
+    reach: Reach | None = None
+    undo: Undo | None = None
+    undo_tool: str = ""
+    undoable: bool = False
+    spends: bool = False
+    destroys: bool = False
+    guards: bool = False
+    sends: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    reviewed: bool = False
+    reviewed_as: str = ""

@@ -40,6 +40,7 @@ reason_SUBJECT_NOT_A_USER = Decisions are about users; subjects of other types m
 reason_POLICY_NO_PERMIT = No policy allows this call.
 reason_POLICY_FORBID = A policy does not allow this: { $title }
 reason_POLICY_PERMIT = A policy allows this: { $title }
+reason_LOW_STAKES = Done without asking, because it is yours alone and can be undone: { $title }
 reason_APPROVAL_REQUIRED = This needs an approval ({ $approval_class }): { $title }
 reason_APPROVAL_UNANSWERABLE = Nobody can approve it here: class { $approval_class } needs several people, and there is only one.
 
@@ -106,6 +107,7 @@ approvals_approval = approval
 approvals_state = state
 approvals_tool = tool
 approvals_risk = risk
+approvals_stakes = stakes of this call
 approvals_class = class
 approvals_requester = requested by
 approvals_thread = conversation

@@ -38,6 +38,7 @@ reason_SUBJECT_NOT_A_USER = Las decisiones son sobre usuarios; un sujeto de otro
 reason_POLICY_NO_PERMIT = Ninguna política permite esta llamada.
 reason_POLICY_FORBID = Una política no permite esto: { $title }
 reason_POLICY_PERMIT = Una política permite esto: { $title }
+reason_LOW_STAKES = Hecho sin preguntar, porque es solo tuyo y se puede deshacer: { $title }
 reason_APPROVAL_REQUIRED = Esto necesita una aprobación ({ $approval_class }): { $title }
 reason_APPROVAL_UNANSWERABLE = Nadie puede aprobarlo aquí: la clase { $approval_class } necesita varias personas y solo hay una.
 
@@ -104,6 +105,7 @@ approvals_approval = aprobación
 approvals_state = estado
 approvals_tool = herramienta
 approvals_risk = riesgo
+approvals_stakes = alcance de esta llamada
 approvals_class = clase
 approvals_requester = lo pide
 approvals_thread = conversación

@@ -13,7 +13,7 @@ from phylactery_chassis.db.statements import Query, RowInsert
 from phylactery_chassis.db.unit import unit_of
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.domain.model import Decision, Pathway, Reason
+from phylactery_riskgate.domain.model import LOW_STAKES, Decision, Pathway, Reason, Stakes
 from phylactery_riskgate.store.pending import Gathered, Keys
 from phylactery_riskgate.store.tables import JSON_TUPLE, decisions, from_json, to_json
 
@@ -65,6 +65,12 @@ class DecisionRecord(NamedTuple):
     pathway: Pathway
     args_commitment: str = ""
     revoke_us: int = 0
+    stakes: Stakes = "unspecified"
+
+    @property
+    def by_low_stakes(self) -> bool:
+        """Return True if nothing but its low stakes allowed the call."""
+        return self.decision is Decision.ALLOW and any(one.code == LOW_STAKES for one in self.reasons[:1])
 
 
 _REASONS = Form(

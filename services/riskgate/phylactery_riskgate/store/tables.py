@@ -43,6 +43,8 @@ decisions = sa.Table(
     sa.Column("args_commitment", _HASH, nullable=False, server_default=""),
     # when an operator voided it, 0 for never
     sa.Column("revoke_us", sa.BigInteger, nullable=False, server_default="0"),
+    # how much the call can do, "unspecified" for decisions of earlier versions
+    sa.Column("stakes", sa.String(16), nullable=False, server_default="unspecified"),
     sa.UniqueConstraint(
         "tenant", "subject", "run_id", "tool_call_id", "counted_approval_id", name="decisions_one_per_call"
     ),
@@ -75,6 +77,7 @@ approvals = sa.Table(
     sa.Column("attempts", sa.Integer, nullable=False),
     sa.Column("version", sa.Integer, nullable=False, server_default="0"),
     sa.Column("args_commitment", _HASH, nullable=False, server_default=""),
+    sa.Column("stakes", sa.String(16), nullable=False, server_default="unspecified"),
     sa.Index("approvals_by_call", "tenant", "requester", "tool", "decide_us"),
     sa.Index("approvals_by_asking", "tenant", "requester", "create_us"),
     sa.Index("approvals_by_tenant", "tenant", "create_us", "id"),

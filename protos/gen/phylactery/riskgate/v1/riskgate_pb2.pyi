@@ -492,8 +492,8 @@ class RedeemResponse(_message.Message):
     repeated_redeem: _builtins.bool
     """repeated_redeem is true if this execution_id has redeemed before, so that the effect may already have happened."""
     stakes: _types_pb2.Stakes.ValueType
-    """stakes is how much the call can do; the receipt says the same in its claim "stakes" ("low", "medium", "high",
-    "critical", "" for unspecified).
+    """stakes is how much the call can do; the receipt says the same in its claim "stakes" ("unspecified", "low",
+    "medium", "high", "critical").
     """
     low_stakes: _builtins.bool
     """low_stakes is true if nothing but its low stakes allows the call (the first reason is LOW_STAKES): the effect is to

@@ -93,6 +93,7 @@ class ApprovalView:
             ("state", state_of(one) + reason),
             ("tool", Text(safe(one.tool), style="bold")),
             ("risk", self._risk(one)),
+            ("stakes", types_pb2.Stakes.Name(one.stakes).removeprefix("STAKES_").lower()),
             ("class", f"{safe(one.approval_class)}, {votes}"),
             ("requester", safe(one.requester)),
             ("thread", safe(one.thread_id)),

@@ -95,6 +95,7 @@ class SettingsFile(_Strict):
     revision: Annotated[int, Field(ge=1, le=_MAX_REVISION)]
     classes: Annotated[list[ClassEntry], Field(min_length=1, max_length=10)]
     single_user: bool = False
+    private_workspace: bool = False
     levels: Annotated[list[Name], Field(min_length=1, max_length=20)] = ["user", "admin", "system"]
     approval_ttl_seconds: Annotated[int, Field(ge=10, le=_WEEK_SECONDS)] = 600
     max_pending_per_thread: Annotated[int, Field(ge=1, le=1_000)] = 5
@@ -133,7 +134,8 @@ class Bundle:
     """A loaded and validated bundle.
 
     ``hash`` covers every file except the signature. ``classes`` are in ascending order, ``levels`` start with the
-    lowest, and ``users`` are keyed by tenant and id. ``case_tools`` are tools that only the cases in tests/ define.
+    lowest, and ``users`` are keyed by tenant and id. ``private_workspace`` says that nothing but the agent reads a
+    person's files, so that a file is theirs alone. ``case_tools`` are tools that only the cases in tests/ define.
     """
 
     revision: int
@@ -141,6 +143,7 @@ class Bundle:
     tools: Mapping[str, CatalogTool]
     classes: tuple[ApprovalClass, ...]
     single_user: bool
+    private_workspace: bool
     approval_ttl_seconds: int
     max_pending_per_thread: int
     max_pending_per_user: int
@@ -163,6 +166,11 @@ class Bundle:
         if not self.single_user or not instead:
             return name
         return [one.name for one in self.classes if one.who == "requester"][-1]
+
+    def keeps_private(self, tool: CatalogTool) -> bool:
+        """Return True if nothing but the agent reads the files that a tool writes: in its own workspace."""
+        packaged = packaged_tools().get(tool.name)
+        return self.private_workspace and packaged is not None and packaged.schema_hash == tool.schema_hash
 
     def answerable(self, name: str) -> bool:
         """Return True if the class can be approved: in single-user mode only the requester's classes can."""
@@ -231,6 +239,7 @@ def read_bundle(files: BundleFiles) -> Bundle:
         tools=tools,
         classes=classes,
         single_user=parsed.single_user,
+        private_workspace=parsed.private_workspace,
         approval_ttl_seconds=parsed.approval_ttl_seconds,
         max_pending_per_thread=parsed.max_pending_per_thread,
         max_pending_per_user=parsed.max_pending_per_user,

@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.canonical import hash_json
+from phylactery_riskgate.domain.catalog.stakes import StakesEntry, contract_of, undo_digest
+from phylactery_riskgate.domain.catalog.stakes import faults as stakes_faults
 from phylactery_riskgate.domain.catalog.submissions import (
     FORM_ARGUMENTS,
     MAX_SUBMISSIONS,
@@ -38,7 +40,7 @@ ONE_SCHEMA = frozenset(
 """The keywords of JSON Schema 2020-12 that hold schemas: a mapping, a list, or a single schema."""
 
 
-class ToolEntry(FactsEntry, BaseModel):
+class ToolEntry(FactsEntry, StakesEntry, BaseModel):
     """One tool's entry in tools.yaml."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,128}$")]
@@ -106,7 +108,22 @@ def read_catalog(document: Document, levels: tuple[str, ...]) -> dict[str, Catal
         _check_forms_only(document, where, entry)
         tools[entry.name] = _tool(entry, levels[0])
     _add_submissions(document, parsed.submissions, tools)
+    _add_undo(document, parsed.tools, tools)
     return tools
+
+
+def _add_undo(document: Document, entries: list[ToolEntry], tools: dict[str, CatalogTool]) -> None:
+    """Check the tools that entries name, and mark those whose undo counts: what a tool takes back, only if tried."""
+    found = Faults()
+    for index, entry in enumerate(entries):
+        for field, name in (("undo_tool", entry.undo_tool), *(("needs", one) for one in entry.needs)):
+            if name is not None and name not in tools:
+                found.add(document.error(("tools", index, field), f"{name} is not in this catalog"))
+        other = tools.get(entry.undo_tool or "")
+        tried = other is not None and entry.undo_checked == undo_digest(tools[entry.name], other)
+        if entry.undo == "ours" or (entry.undo == "tool" and tried):
+            tools[entry.name] = replace(tools[entry.name], undoable=True)
+    found.check()
 
 
 def _add_submissions(document: Document, entries: list[SubmissionEntry], tools: dict[str, CatalogTool]) -> None:
@@ -133,6 +150,7 @@ def _add_submissions(document: Document, entries: list[SubmissionEntry], tools: 
 def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
     schema_hash = hash_json(entry.input_schema)
     level = entry.level or lowest_level
+    reviewed_as = entry.reviewed_as(entry.description)
     contract = {
         "schema_hash": schema_hash,
         "risk": entry.risk,
@@ -148,6 +166,9 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         "timeout_seconds": entry.timeout_seconds,
         "idempotency": entry.idempotency,
         **({"forms_only": True} if entry.forms_only else {}),
+        **contract_of(entry),
+        # not the word yes but what was reviewed, so that another description is another version
+        **({"reviewed": reviewed_as} if reviewed_as else {}),
     }
     return CatalogTool(
         name=entry.name,
@@ -174,6 +195,16 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         outputs=tuple(entry.output.items()),
         registry=tuple(entry.registry),
         forms_only=entry.forms_only,
+        reach=entry.reach,
+        undo=entry.undo,
+        undo_tool=entry.undo_tool or "",
+        spends=entry.spends,
+        destroys=entry.destroys,
+        guards=entry.guards,
+        sends=tuple(entry.sends),
+        needs=tuple(entry.needs),
+        reviewed=bool(reviewed_as),
+        reviewed_as=reviewed_as,
     )
 
 
@@ -238,7 +269,11 @@ def _check_pointers(document: Document, where: Place, entry: ToolEntry) -> None:
 
 def _check_facts(document: Document, where: Place, entry: ToolEntry) -> None:
     found = Faults()
-    for place, message in faults(entry, lambda text: schema_at(entry.input_schema, pointers.parse(text))):
+    schema_of = lambda text: schema_at(entry.input_schema, pointers.parse(text))  # noqa: E731 - used twice below
+    for place, message in (
+        *faults(entry, schema_of),
+        *stakes_faults(entry, entry.name, entry.effect, schema_of),
+    ):
         found.add(document.error((*where, *place), message))
     found.check()
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from phylactery_riskgate.domain.catalog.stakes import LEVELS
 from phylactery_riskgate.domain.catalog.submissions import Submitted
 from phylactery_riskgate.domain.facts import derived
 from phylactery_riskgate.domain.facts.argument_types import record_type
@@ -92,6 +93,14 @@ def _pathway(_tool: CatalogTool) -> Fact:
     return Fact(EntityOf(PATHWAY), None)
 
 
+def _stakes(_tool: CatalogTool) -> Fact:
+    """Return how much the call can do; supplied by the engine, which answers it, too.
+
+    A tool without stakes of its own has the value "high": a policy that reads them never sees less than they may be.
+    """
+    return Fact(Scalar(Kind.STRING, values=frozenset(LEVELS)), None)
+
+
 def _inspection(tool: CatalogTool) -> Fact:
     """Return the inspection findings in the arguments."""
     return Fact(inspection_type(tool), lambda bound, mentions: inspection_value(tool, bound, mentions))
@@ -112,6 +121,7 @@ FAMILIES: dict[str, Callable[[CatalogTool], Fact]] = {
     "targets": _targets,
     "submission": _submission,
     "pathway": _pathway,
+    "stakes": _stakes,
     "inspection": _inspection,
     **{name: _of_task(name) for name in TASK_FAMILIES},
 }

@@ -11,11 +11,13 @@ from phylactery_chassis.util.crypto import sha256
 
 from phylactery_riskgate.domain.bundle.bundle import Bundle
 from phylactery_riskgate.domain.canonical import canonical_bytes
+from phylactery_riskgate.domain.catalog.stakes import SEEN_AS, stakes_of
 from phylactery_riskgate.domain.catalog.submissions import Submitted, submitted
 from phylactery_riskgate.domain.facts.facts import ContextBuilder, approved_value, without_values
 from phylactery_riskgate.domain.facts.types import NotRepresentableError
 from phylactery_riskgate.domain.intent.model import UNSHOWN, TaskFacts
 from phylactery_riskgate.domain.model import (
+    LOW_STAKES,
     BoundCall,
     Caller,
     CallSite,
@@ -52,7 +54,8 @@ _GUARD_LIMITS = {"TOO_DEEP": MAX_DEPTH, "TOO_LARGE": MAX_BYTES}
 class Prepared:
     """Precomputed data about one tool.
 
-    ``without_task`` is the same with fewer policies, if some of them do not apply to a call without a task.
+    ``private`` says that nothing but the agent reads the files it writes. ``without_task`` is the same with fewer
+    policies, if some of them do not apply to a call without a task.
     """
 
     tool: CatalogTool
@@ -60,6 +63,7 @@ class Prepared:
     policies: PolicySlice
     context: ContextBuilder
     schema: cedarpy.Schema
+    private: bool = False
     without_task: Prepared | None = None
 
 
@@ -84,8 +88,7 @@ class DecisionEngine:
         slices, of_any_call = slices_for(bundle.policies, groups), without_task_policies(bundle.policies)
         fewer = slices if len(of_any_call) == len(bundle.policies) else slices_for(of_any_call, groups)
         self._prepared = {
-            name: _prepare(tool, groups[name], bundle.levels, slices[name], fewer[name])
-            for name, tool in bundle.tools.items()
+            name: _prepare(tool, groups[name], bundle, slices[name], fewer[name]) for name, tool in bundle.tools.items()
         }
         self._satisfied = {
             one.name: tuple(lower.name for lower in bundle.classes if lower.rank <= one.rank) for one in bundle.classes
@@ -174,11 +177,17 @@ class DecisionEngine:
         satisfied = self._highest(approved)
         facts = _subject_facts(subject, satisfied)
         usage, told = NO_USAGE, self._told(prepared, bound, task)
+        assessed = stakes_of(prepared.tool, bound.arguments, private_workspace=prepared.private)
         prepared = prepared if told.shown else prepared.without_task or prepared
         try:
             usage = read_usage(prepared.tool, bound, reader)
             submission = submitted(prepared.tool, bound.arguments, told.form_run)
-            given = {"usage": usage.value, "pathway": subject.pathway, "submission": submission._asdict()}
+            given = {
+                "usage": usage.value,
+                "pathway": subject.pathway,
+                "submission": submission._asdict(),
+                "stakes": SEEN_AS[assessed.stakes],
+            }
             context = prepared.context.build(bound, told, given)
             facts["context"] = without_values(context)
             ruling = _withheld(prepared.tool, subject, submission) or _over_budget(usage)
@@ -211,6 +220,8 @@ class DecisionEngine:
             usage=usage.before,
             exceeded=tuple(usage.exceeded),
             task=told,
+            stakes=assessed.stakes,
+            stakes_reasons=assessed.reasons,
         )
 
     def _told(self, prepared: Prepared, bound: BoundCall, task: TaskReader | None) -> TaskFacts:
@@ -327,10 +338,11 @@ def _over_budget(usage: Usage) -> Ruling | None:
 
 
 def _prepare(
-    tool: CatalogTool, groups: frozenset[str], levels: tuple[str, ...], policies: PolicySlice, fewer: PolicySlice
+    tool: CatalogTool, groups: frozenset[str], bundle: Bundle, policies: PolicySlice, fewer: PolicySlice
 ) -> Prepared:
-    schema = build_entity_schema(tool.name, sorted(groups), levels)
-    whole = Prepared(tool, Binder(tool), policies, ContextBuilder(tool, policies.mentions), schema)
+    schema = build_entity_schema(tool.name, sorted(groups), bundle.levels)
+    context, private = ContextBuilder(tool, policies.mentions), bundle.keeps_private(tool)
+    whole = Prepared(tool, Binder(tool), policies, context, schema, private)
     if len(fewer.policies) == len(policies.policies):
         return whole
     context = ContextBuilder(tool, fewer.mentions)
@@ -350,7 +362,9 @@ def _subject_facts(subject: Subject, satisfied: tuple[str, ...]) -> Json:
 
 
 def _allowed(policies: PolicySlice, answer: Answer) -> Ruling:
-    reasons = tuple(_explain("POLICY_PERMIT", policies, one) for one in answer.policy_ids)
+    for_stakes = all(policies.policies[one].low_stakes for one in answer.policy_ids)
+    code = LOW_STAKES if for_stakes and answer.policy_ids else "POLICY_PERMIT"
+    reasons = tuple(_explain(code, policies, one) for one in answer.policy_ids)
     return Ruling(Decision.ALLOW, reasons, answer.policy_ids)
 
 

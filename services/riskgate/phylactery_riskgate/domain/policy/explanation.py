@@ -149,6 +149,7 @@ _SOURCES = {
     "submission": "the form's run that submits it, and the templates of forms in the catalog",
     "inspection": "found in the arguments by inspection",
     "pathway": "how the message is served",
+    "stakes": "what the tool's entry says it can do, and the names in the arguments",
     **dict.fromkeys(TASK_FAMILIES, "what RiskGate was shown of the task"),
 }
 

@@ -100,6 +100,8 @@ def nesting(statement: str) -> int:
     return deepest
 
 
+ALLOWS, LOW_STAKES = "allows", "low_stakes"
+"""The annotation ``@allows("low_stakes")``, of a permit that holds where the words do not."""
 _POLICY_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _MAX_TITLE = 200
 MAX_POLICIES = 2_000
@@ -127,6 +129,11 @@ class Policy:
     def forbids(self) -> bool:
         """Return True if it is a forbid."""
         return self.tree.effect == "forbid"
+
+    @property
+    def low_stakes(self) -> bool:
+        """Return True if it permits for low stakes alone: what only such policies permit is counted and told."""
+        return self.tree.annotations.get(ALLOWS) == LOW_STAKES
 
     def covers(self, action: str, groups: frozenset[str]) -> bool:
         """Return True if its scope covers an action in these groups, with the same result as Cedar's."""
@@ -204,7 +211,23 @@ def _parse(file: str, line: int, statement: str) -> Policy:
     if not 0 < len(title) <= _MAX_TITLE:
         raise BundleError(file, line, f'the policy {policy_id} has an @title("…") of at most {_MAX_TITLE} characters')
     title_es = tree.annotations.get("title_es", "") or title
-    return Policy(policy_id, title, title_es[:_MAX_TITLE], file, line, replace(tree, id=policy_id))
+    policy = Policy(policy_id, title, title_es[:_MAX_TITLE], file, line, replace(tree, id=policy_id))
+    if ALLOWS in tree.annotations and not (policy.low_stakes and not policy.forbids and _is_of_low_stakes(tree)):
+        told = f'@{ALLOWS}("{LOW_STAKES}") is of a permit with the condition context.stakes == "low" &&'
+        raise BundleError(file, line, f"{policy_id}: {told}")
+    return policy
+
+
+def _is_of_low_stakes(tree: pst.Template) -> bool:
+    """Return True if a policy can only apply to calls of low stakes: one of its conditions demands just that."""
+    waiting, found = [clause.expr for clause in tree.clauses if isinstance(clause, pst.When)], False
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, pst.BinaryOp) and node.op == "and":
+            waiting += [node.left, node.right]
+        elif isinstance(node, pst.BinaryOp) and node.op == "eq":
+            found = found or (context_path(node.left) == ("stakes",) and getattr(node.right, "value", None) == "low")
+    return found
 
 
 def named_tools(policy: Policy) -> Iterator[str]:

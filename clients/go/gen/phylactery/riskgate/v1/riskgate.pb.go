@@ -885,8 +885,8 @@ type RedeemResponse struct {
 	RedeemTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=redeem_time,json=redeemTime,proto3" json:"redeem_time,omitempty"`
 	// repeated_redeem is true if this execution_id has redeemed before, so that the effect may already have happened.
 	RepeatedRedeem bool `protobuf:"varint,4,opt,name=repeated_redeem,json=repeatedRedeem,proto3" json:"repeated_redeem,omitempty"`
-	// stakes is how much the call can do; the receipt says the same in its claim "stakes" ("low", "medium", "high",
-	// "critical", "" for unspecified).
+	// stakes is how much the call can do; the receipt says the same in its claim "stakes" ("unspecified", "low",
+	// "medium", "high", "critical").
 	Stakes Stakes `protobuf:"varint,5,opt,name=stakes,proto3,enum=phylactery.riskgate.v1.Stakes" json:"stakes,omitempty"`
 	// low_stakes is true if nothing but its low stakes allows the call (the first reason is LOW_STAKES): the effect is to
 	// be told to the person, with the way to take it back. The receipt says the same in its claim "low_stakes".
