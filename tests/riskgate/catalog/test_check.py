@@ -149,6 +149,7 @@ def test_the_table_and_the_lines_say_where_to_write_it(tmp_path: Path) -> None:
     result = run(folder)
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
+    lines = lines[lines.index("") + 1 :]
     assert lines[0].split() == ["TOOL", "EFFECT", "PHRASES", "EXAMPLES", "ROLES", "OUTPUT"]
     assert lines[1].split() == ["wipe", "irreversible", "en", "0", "es", "0", "en", "0", "es", "0", "0/1", "0"]
     assert any(line.startswith("tools.yaml:7: wipe: the control /what has no role: ") for line in lines)
@@ -246,3 +247,29 @@ def test_nothing_in_a_bundle_speaks_to_the_terminal(tmp_path: Path) -> None:
     result = run(tmp_path)
     assert result.exit_code == 2
     assert all(char.isprintable() or char == "\n" for char in result.stdout + result.stderr)
+
+
+def test_the_check_begins_with_what_runs_without_a_question_the_most_serious_first(tmp_path: Path) -> None:
+    tools = [
+        pay("note", reach="own", undo="ours", reviewed="yes"),
+        pay("tell", reach="people"),
+        pay("spend", reach="people", spends=True),
+        pay("wipe", effect="irreversible", reach="public", destroys=True),
+        pay("ask", risk="high"),
+        tool("look", {"to": {"type": "string"}}),
+    ]
+    asks = 'forbid (principal, action in Action::"risk:high", resource) unless'
+    asks = f'{asks} {{ context.approved.contains(Class::"self") }};'
+    write_bundle(tmp_path, tools, f'{ALLOW_ALL} @id("ask") @title("High asks") {asks}')
+    facts = json.loads(run(tmp_path, "--json").stdout)
+    found = facts["runs_without_a_question"]
+    assert [one["name"] for one in found] == ["wipe", "spend", "tell", "note"]
+    assert [one["stakes"] for one in found] == ["high", "high", "high", "low"]
+    assert found[0]["serious"] == ["irreversible", "destroys", "public"]
+    assert run(tmp_path).stdout.splitlines()[:3][0] == "RUNS WITHOUT A QUESTION"
+
+
+def test_the_check_says_when_nothing_runs_without_a_question(tmp_path: Path) -> None:
+    asks = 'permit (principal, action, resource) when { context.approved.contains(Class::"self") };'
+    write_bundle(tmp_path, [pay()], f'@id("ask") @title("All ask") {asks}')
+    assert run(tmp_path).stdout.splitlines()[0] == "RUNS WITHOUT A QUESTION: nothing that changes anything"

@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from phylactery_riskgate.cli import app
 from phylactery_riskgate.domain.catalog.catalog import read_catalog
 from phylactery_riskgate.domain.catalog.drafting.phrases import form
 from phylactery_riskgate.domain.catalog.drafting.vocabulary import THINGS, VERBS
+from phylactery_riskgate.domain.catalog.outlook import packaged_bundle
 from phylactery_riskgate.domain.documents import read_document
 from phylactery_riskgate.domain.model import CatalogTool
+from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from typer.testing import CliRunner, Result
 
-from tests.support.riskgate.bundles import ALLOW_ALL, write_bundle
+from tests.support.riskgate.bundles import ALLOW_ALL, decide, write_bundle
 
 SEND_EMAIL: dict[str, Any] = {
     "name": "send_email",
@@ -292,3 +295,35 @@ def test_what_a_list_says_for_the_catalog_is_believed_only_of_the_agents_own_exp
     assert believed.asks.phrases_en == ("drop a line",)
     assert believed.asks.examples_es == ("Mándale un correo a Ana",)
     assert believed.description_es == "Envía un correo."
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "proposed"),
+    [
+        ("unlock_door", "Unlocks a door.", {"reach: people", "guards: true"}),
+        ("publish_post", "Publishes a post.", {"reach: public"}),
+        ("pay_bill", "Pays a bill.", {"reach: people", "spends: true"}),
+        ("delete_page", "Deletes a page.", {"reach: shared", "destroys: true"}),
+        ("set_thing", "Sets a thing.", {"reach: shared"}),
+        ("add_note", "Adds a note.", {"reach: own"}),
+        ("add_note", "Adds a note and emails it to the team.", {"reach: people"}),
+    ],
+)
+def test_a_draft_proposes_what_the_tool_can_do_in_comments_and_never_low_stakes(tmp_path, name, description, proposed):
+    schema = {"type": "object", "properties": {"it": {"type": "string"}}, "additionalProperties": False}
+    given = json.dumps({"tools": [{"name": name, "description": description, "inputSchema": schema}]})
+    text = run("-", given=given).stdout
+    comments = {
+        line.strip().removeprefix("# check: ") for line in text.splitlines() if line.strip().startswith("# check")
+    }
+    assert proposed <= comments
+    assert not {"reach", "undo", "spends", "destroys", "guards", "reviewed"} & {*yaml.safe_load(text)["tools"][0]}
+    engine = DecisionEngine(packaged_bundle(text))
+    assert decide(engine, name, {"it": "x"}).stakes in {"unspecified", "high"}
+
+
+@pytest.mark.parametrize("hint", [{"destructiveHint": True}, {"destructiveHint": False, "readOnlyHint": True}])
+def test_annotations_only_add_to_what_is_proposed(hint):
+    schema = {"type": "object", "properties": {"it": {"type": "string"}}}
+    tools = [{"name": "delete_page", "description": "Deletes a page.", "inputSchema": schema, "annotations": hint}]
+    assert "# check: destroys: true" in run("-", given=json.dumps({"tools": tools})).stdout

@@ -33,8 +33,9 @@ GIVEN = {
 RUN_OR_OBEYED = (
     "Makefile", "sub/dir/makefile", "GNUmakefile.bak", "Makefile (1)", "copy of Makefile", "package.json",
     "a/Package.JSON", "conftest.py", "setup.py~", "ｓｅｔｕｐ.py", "CLAUDE.md", "claude.md ", "AGENTS.md\u200b",
-    "АGENTS.md", "docs/AGENTS.MD", ".cursorrules", ".git/hooks/pre-commit", "hooks/pre-push", "pre-receive", ".github/copilot.md",
-    ".bashrc", "a/.vscode/tasks.json", "run.sh", "Setup.EXE", "tool.py::$DATA", "a\\b\\build.gradle", "Dockerfile.",
+    "АGENTS.md", "docs/AGENTS.MD", ".cursorrules", ".git/hooks/pre-commit", "hooks/pre-push", "pre-receive",
+    ".github/copilot.md", ".bashrc", "a/.vscode/tasks.json", "run.sh",
+    "Setup.EXE", "tool.py::$DATA", "a\\b\\build.gradle", "Dockerfile.",
     "macros.xlsm", "shortcut.lnk", "bin/report", "makefile/",
 )  # fmt: skip
 HARMLESS = (

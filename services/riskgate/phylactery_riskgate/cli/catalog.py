@@ -10,13 +10,21 @@ from typing import Annotated, Any, Final
 import typer
 
 from phylactery_riskgate.cli.common import FAILED, AsJson, printable, tell, unusable, warn
+from phylactery_riskgate.cli.undo_trial import check_undo
 from phylactery_riskgate.domain.bundle.bundle import Bundle, default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.bundle.files import TOOLS_FILE
 from phylactery_riskgate.domain.catalog.check import LANGUAGES, Missing, Said, missing, said
 from phylactery_riskgate.domain.catalog.drafting.entries import Draft
 from phylactery_riskgate.domain.catalog.drafting.sources import MAX_SOURCE_BYTES, Skipped, SourceError, read_sources
 from phylactery_riskgate.domain.catalog.drafting.writing import propose
-from phylactery_riskgate.domain.catalog.outlook import MEANINGS, Outlook, Situation, outlooks, packaged_bundle
+from phylactery_riskgate.domain.catalog.outlook import (
+    MEANINGS,
+    Outlook,
+    Situation,
+    outlooks,
+    packaged_bundle,
+    runs_unasked,
+)
 from phylactery_riskgate.domain.documents import BundleError, Document, read_document
 
 _NO_CALL: Final = "?"
@@ -71,28 +79,48 @@ def catalog_draft(  # noqa: PLR0917 - typer's options
 
 
 @app.command("check")
-def catalog_check(
+def catalog_check(  # noqa: PLR0917 - typer's options
     place: Annotated[
         Path | None,
         typer.Argument(
             metavar="[DIR|FILE]", help="the bundle's folder, or a tools.yaml alone; the bundle that ships without one"
         ),
     ] = None,
+    undo: Annotated[
+        str, typer.Option(metavar="TOOL", help="try on its real server what takes this tool back: it runs the tool")
+    ] = "",
+    server: Annotated[str, typer.Option(help="with --undo: the MCP server's URL, or the command that starts it")] = "",
+    read: Annotated[str, typer.Option(metavar="TOOL", help="with --undo: the tool that shows the state")] = "",
+    call: Annotated[str, typer.Option(metavar="JSON", help="with --undo: the arguments of the tool")] = "",
+    undo_call: Annotated[
+        str,
+        typer.Option(metavar="JSON", help='the arguments of what takes it back; "{/id}" is from the tool\'s result'),
+    ] = "",
+    read_call: Annotated[str, typer.Option(metavar="JSON", help="the arguments of the tool that shows the state")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List the gaps of each tool's entry, their cost, and the decision about a typical call.
+    """List what runs without a question, then the gaps of each tool's entry, their cost, and typical decisions.
+
+    With --undo nothing is listed: the tool and what takes it back (undo_tool) are run on the real server, and the state
+    before and after is compared by a read tool. What is printed then makes the undo count.
 
     A tools.yaml alone is decided by the policies that ship with RiskGate.
 
     Exit code 0: nothing is missing. 1: something is. 2: it cannot be read.
     """
     bundle, document = _catalog(place or default_bundle_folder())
+    if undo:
+        check_undo(bundle.tools, undo, read, server, (call, undo_call, read_call), as_json=as_json)
+        return
     found = missing(bundle.tools, document)
     counts = [said(tool) for tool in bundle.tools.values()]
     expected = outlooks(bundle)
-    lines = [*_table(counts), "", *_decisions(expected), "", *(_line(one) for one in found), _summary(counts, found)]
+    unasked = runs_unasked(expected, bundle.tools)
+    lines = [*_runs(unasked), "", *_table(counts), "", *_decisions(expected), ""]
+    lines += [*(_line(one) for one in found), _summary(counts, found)]
     facts = {
         "ok": not found,
+        "runs_without_a_question": [_running(one) for one in unasked],
         "tools": [_counted(one, found) for one in counts],
         "missing": [_described(one) for one in found],
         "outlook": [_expected(one) for one in expected],
@@ -148,6 +176,23 @@ def _decisions(expected: tuple[Outlook, ...]) -> list[str]:
     ]
     meanings = [f"{situation.upper()}: {meaning}" for situation, meaning in MEANINGS.items()]
     return [*_columns([("TOOL", *(one.upper() for one in Situation), "REQUEST"), *rows]), *meanings]
+
+
+def _runs(unasked: tuple[Outlook, ...]) -> list[str]:
+    """Write which calls run without a question, a line each, irreversible and spending ones first."""
+    if not unasked:
+        return ["RUNS WITHOUT A QUESTION: nothing that changes anything"]
+    rows = [(one.tool, one.stakes, ", ".join(one.serious) or "-", ", ".join(map(str, one.unasked))) for one in unasked]
+    return ["RUNS WITHOUT A QUESTION", *_columns([("TOOL", "STAKES", "SERIOUS", "WHERE"), *rows])]
+
+
+def _running(one: Outlook) -> dict[str, Any]:
+    return {
+        "name": one.tool,
+        "stakes": one.stakes,
+        "serious": list(one.serious),
+        "situations": [str(each) for each in one.unasked],
+    }
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -14,10 +14,21 @@ from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.bundle.bundle import Bundle, default_bundle_folder, read_bundle
 from phylactery_riskgate.domain.bundle.files import SETTINGS_FILE, TESTS_FOLDER, TOOLS_FILE, BundleFiles, read_folder
 from phylactery_riskgate.domain.catalog.catalog import compile_validator
+from phylactery_riskgate.domain.catalog.stakes import UNSPECIFIED
 from phylactery_riskgate.domain.facts.argument_types import one_form
 from phylactery_riskgate.domain.facts.catalog_facts import ANY
 from phylactery_riskgate.domain.intent.model import FOREIGN, LISTED, NAMED, UNSHOWN, Evidence, TaskFacts
-from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, Counters, Decision, RawCall, Role
+from phylactery_riskgate.domain.model import (
+    Caller,
+    CallSite,
+    CatalogTool,
+    Counters,
+    Decision,
+    RawCall,
+    Role,
+    Stakes,
+    Verdict,
+)
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.evidence import MAX_INTENT, known
 from phylactery_riskgate.domain.policy.usage import Charge
@@ -25,6 +36,8 @@ from phylactery_riskgate.domain.policy.usage import Charge
 _PLACE: Final = "the outlook"
 _MAX_DEPTH, _MAX_ITEMS, _MAX_TEXT = 8, 100, 10_000
 _SOMETHING: Final = "something"
+_ALLOW: Final = "ALLOW"
+_STAKES: Final[tuple[Stakes, ...]] = ("low", "medium", "high", UNSPECIFIED, "critical")
 _TEXTS: Final = ("something", "a", "A1", "1", "abc123", "2030-01-02", "#general", "F-7", "AB", "ABC", "EUR")
 """Candidate values for a text with a pattern or a length limit."""
 _FORMS: Final[dict[str, str]] = {
@@ -65,13 +78,40 @@ _FACTS: Final[Mapping[Situation, tuple[int, int]]] = {
 class Outlook:
     """One tool's typical request, and the decision on its call in each situation.
 
-    ``decisions`` is empty if no call that fits the tool's schema could be generated.
+    ``decisions`` is empty if no call that fits the tool's schema could be generated. ``stakes`` are those of the call,
+    and ``serious`` says what is serious about the tool: irreversible, spends, destroys, guards, or whom it reaches.
     """
 
     tool: str
     request: str
     arguments: Mapping[str, Any]
     decisions: Mapping[Situation, str]
+    stakes: Stakes
+    serious: tuple[str, ...]
+
+    @property
+    def unasked(self) -> tuple[Situation, ...]:
+        """Return the situations in which the call would run without a question."""
+        return tuple(one for one, decision in self.decisions.items() if decision == _ALLOW)
+
+
+def runs_unasked(expected: Iterable[Outlook], tools: Mapping[str, CatalogTool]) -> tuple[Outlook, ...]:
+    """Return the calls that change something and would run without a question, what can do most harm first."""
+    found = [one for one in expected if tools[one.tool].effect != "read" and one.unasked]
+    return tuple(sorted(found, key=lambda one: (_weight(one), _STAKES.index(one.stakes)), reverse=True))
+
+
+def _weight(one: Outlook) -> int:
+    """Return how serious a tool is; what cannot be undone or spends outweighs everything else."""
+    return len(one.serious) + 10 * len({"irreversible", "spends", "destroys"} & {*one.serious})
+
+
+def _serious(tool: CatalogTool) -> Iterator[str]:
+    if tool.effect == "irreversible":
+        yield "irreversible"
+    yield from (name for name in ("spends", "destroys", "guards") if getattr(tool, name))
+    if tool.reach in {"people", "public"}:
+        yield f"reaches {tool.reach}" if tool.reach == "people" else "public"
 
 
 def outlooks(bundle: Bundle) -> tuple[Outlook, ...]:
@@ -102,18 +142,23 @@ def request_of(tool: CatalogTool) -> str:
 
 def _outlook(engine: DecisionEngine, tool: CatalogTool) -> Outlook:
     arguments = next(_calls(tool), None)
-    decisions = {} if arguments is None else {one: _decided(engine, tool, arguments, one) for one in Situation}
-    return Outlook(tool.name, request_of(tool), arguments or {}, decisions)
+    verdicts = {} if arguments is None else {one: _verdict(engine, tool, arguments, one) for one in Situation}
+    stakes = next((one.stakes for one in verdicts.values()), UNSPECIFIED)
+    decisions = {one: _decided(verdict) for one, verdict in verdicts.items()}
+    return Outlook(tool.name, request_of(tool), arguments or {}, decisions, stakes, tuple(_serious(tool)))
 
 
-def _decided(engine: DecisionEngine, tool: CatalogTool, arguments: dict[str, Any], situation: Situation) -> str:
+def _verdict(engine: DecisionEngine, tool: CatalogTool, arguments: dict[str, Any], situation: Situation) -> Verdict:
     call = RawCall(tool.name, "outlook", arguments_struct=arguments)
     caller, site = Caller("somebody", "nobody", tool.level), CallSite("outlook", "outlook")
     facts = known(_facts(tool, arguments, situation))
-    verdict = engine.decide(call, caller, site, usage=_nothing_counted, task=facts)
+    return engine.decide(call, caller, site, usage=_nothing_counted, task=facts)
+
+
+def _decided(verdict: Verdict) -> str:
     if verdict.decision is Decision.AUTH_REQUIRED:
         return f"ASK {verdict.approval_class}"
-    return "ALLOW" if verdict.decision is Decision.ALLOW else "BLOCK"
+    return _ALLOW if verdict.decision is Decision.ALLOW else "BLOCK"
 
 
 def _nothing_counted(tool: CatalogTool, charge: Charge) -> dict[str, Counters]:

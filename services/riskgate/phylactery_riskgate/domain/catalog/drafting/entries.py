@@ -12,6 +12,7 @@ from phylactery_riskgate.domain.catalog.drafting.outputs import guess_outputs
 from phylactery_riskgate.domain.catalog.drafting.phrases import Ask, ask_of, distinct, english, spanish
 from phylactery_riskgate.domain.catalog.drafting.schemas import DraftError, usable
 from phylactery_riskgate.domain.catalog.drafting.sources import Source
+from phylactery_riskgate.domain.catalog.drafting.stakes import guess_stakes
 from phylactery_riskgate.domain.catalog.drafting.vocabulary import (
     OFTEN_NOUNS,
     VERBS,
@@ -74,6 +75,8 @@ def draft(source: Source) -> Draft:
     made.fields["idempotency"] = _idempotency(source, effect, made)
     if source.known.forms_only:
         made.fields["forms_only"] = True
+    for proposed in guess_stakes(source, words, effect, guesses):
+        made.check("stakes", proposed)
     _arguments(source, guesses, effect, made)
     _asks(source, words, verb, made)
     _outputs(source, words, made)
