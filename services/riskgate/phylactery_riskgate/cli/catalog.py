@@ -122,6 +122,7 @@ def catalog_check(  # noqa: PLR0917 - typer's options
         "ok": not found,
         "runs_without_a_question": [_running(one) for one in unasked],
         "tools": [_counted(one, found) for one in counts],
+        "reviews": {name: {"reviewed": one.reviewed, "digest": one.review} for name, one in bundle.tools.items()},
         "missing": [_described(one) for one in found],
         "outlook": [_expected(one) for one in expected],
     }

@@ -299,7 +299,7 @@ class CatalogTool:
     What a call can do is part of ``version`` again: ``reach`` (None: not said), ``undo`` with the tool that takes it
     back, ``spends``, ``destroys``, ``guards``, the arguments that a read ``sends`` out of the system, and the tools
     that its goal ``needs`` before it. ``undoable`` is True if an undo counts: one of ours, or a tool's that was tried.
-    ``reviewed`` is True if a person reviewed the entry, ``reviewed_as`` the hash of the description they saw.
+    ``reviewed`` is True if a person reviewed the entry as it is, and ``review`` is the digest of what is reviewed.
     """
 
     name: str
@@ -339,4 +339,4 @@ class CatalogTool:
     sends: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     reviewed: bool = False
-    reviewed_as: str = ""
+    review: str = ""

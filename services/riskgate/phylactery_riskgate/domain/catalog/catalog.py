@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.canonical import hash_json
-from phylactery_riskgate.domain.catalog.stakes import StakesEntry, contract_of, undo_digest
+from phylactery_riskgate.domain.catalog.stakes import StakesEntry, contract_of, review_digest, undo_digest
 from phylactery_riskgate.domain.catalog.stakes import faults as stakes_faults
 from phylactery_riskgate.domain.catalog.submissions import (
     FORM_ARGUMENTS,
@@ -150,7 +150,8 @@ def _add_submissions(document: Document, entries: list[SubmissionEntry], tools: 
 def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
     schema_hash = hash_json(entry.input_schema)
     level = entry.level or lowest_level
-    reviewed_as = entry.reviewed_as(entry.description)
+    review = review_digest(schema_hash, entry.description)
+    reviewed = entry.is_reviewed(review)
     contract = {
         "schema_hash": schema_hash,
         "risk": entry.risk,
@@ -168,7 +169,7 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         **({"forms_only": True} if entry.forms_only else {}),
         **contract_of(entry),
         # not the word yes but what was reviewed, so that another description is another version
-        **({"reviewed": reviewed_as} if reviewed_as else {}),
+        **({"reviewed": review} if reviewed else {}),
     }
     return CatalogTool(
         name=entry.name,
@@ -203,8 +204,8 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         guards=entry.guards,
         sends=tuple(entry.sends),
         needs=tuple(entry.needs),
-        reviewed=bool(reviewed_as),
-        reviewed_as=reviewed_as,
+        reviewed=reviewed,
+        review=review,
     )
 
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple
 
-from phylactery_chassis.util.crypto import sha256
 from phylactery_chassis.util.file_names import folded
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -54,14 +53,9 @@ class StakesEntry(BaseModel):
     needs: Annotated[list[_Name], Field(max_length=MAX_NEEDS)] = []
     reviewed: Literal["yes", "no"] | bool | _Hash = False
 
-    def reviewed_as(self, description: str) -> str:
-        """Return the hash of the description that was reviewed, empty if nobody reviewed the entry.
-
-        It is the one that is written, or else that of the entry's own description.
-        """
-        if isinstance(self.reviewed, str) and self.reviewed.startswith("sha256:"):
-            return self.reviewed
-        return described_as(description) if self.reviewed in {True, "yes"} else ""
+    def is_reviewed(self, digest: str) -> bool:
+        """Return True if a person reviewed the entry: as it is, or as it was when it had this digest."""
+        return self.reviewed in {True, "yes", digest}
 
 
 def contract_of(entry: StakesEntry) -> dict[str, Any]:
@@ -76,22 +70,21 @@ class Assessed(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def stakes_of(tool: CatalogTool, arguments: Json, *, private_workspace: bool, described: bool = True) -> Assessed:
+def stakes_of(tool: CatalogTool, arguments: Json, *, private_workspace: bool) -> Assessed:
     """Return the stakes of a bound call.
 
     ``private_workspace`` says that nothing but the agent reads the files that the tool writes; without it they are
     shared.
-    ``described`` is False if the tool's server describes the tool otherwise than when the entry was reviewed.
     """
     found = [
-        *_of_entry(tool, described=described),
+        *_of_entry(tool),
         *_of_names(tool, arguments, private_workspace=private_workspace),
     ]
     stakes = max((one for one, _ in found), key=_ASCENDING.index)
     return Assessed(stakes, tuple(why for one, why in found if one == stakes))
 
 
-def _of_entry(tool: CatalogTool, *, described: bool) -> Iterator[tuple[Stakes, str]]:
+def _of_entry(tool: CatalogTool) -> Iterator[tuple[Stakes, str]]:
     """Yield the stakes that each part of an entry gives its calls, with why."""
     if tool.risk == "critical":
         yield "critical", "risk: critical"
@@ -111,9 +104,7 @@ def _of_entry(tool: CatalogTool, *, described: bool) -> Iterator[tuple[Stakes, s
     elif tool.effect != "read":
         yield "medium", "undo: none"
     if not tool.reviewed:
-        yield "medium", "the entry is not reviewed (reviewed)"
-    elif not described:
-        yield "medium", "its server describes the tool otherwise than when the entry was reviewed"
+        yield "medium", "nobody reviewed this entry as it is (reviewed)"
 
 
 def _of_names(tool: CatalogTool, arguments: Json, *, private_workspace: bool) -> Iterator[tuple[Stakes, str]]:
@@ -159,9 +150,9 @@ def undo_digest(tool: CatalogTool, by: CatalogTool) -> str:
     return hash_json([[one.name, one.schema_hash] for one in (tool, by)])
 
 
-def described_as(description: str) -> str:
-    """Return the hash of a description: that of its words, whatever spaces and line breaks are between them."""
-    return sha256(" ".join(description.split()).encode())
+def review_digest(schema_hash: str, description: str) -> str:
+    """Return the hash that a review is known by: of the schema and the words of the description, as they were read."""
+    return hash_json([schema_hash, " ".join(description.split())])
 
 
 Fault = tuple[tuple[str | int, ...], str]
