@@ -268,6 +268,7 @@ class Approval:
     compared_approval_id: str = ""
     arguments_left_out: int = 0
     answerable: bool = False
+    stakes: str = "UNSPECIFIED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,19 +293,25 @@ class ApprovalPage:
 
 @dataclass(frozen=True, slots=True)
 class Redemption:
-    """What an executor acts on: the signed receipt and the call to run."""
+    """What an executor acts on: the signed receipt and the call to run.
+
+    low_stakes is True if nothing but its low stakes allows the call: tell the person of it.
+    """
 
     receipt: str = field(repr=False)
     bound_call: BoundCall
     redeem_time: datetime | None
     repeated_redeem: bool
+    stakes: str = "UNSPECIFIED"
+    low_stakes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """RiskGate's decision on a proposed call; decision is ALLOW, AUTH_REQUIRED or BLOCKED.
 
-    An ALLOW has a permit, or the redemption if the call was redeemed in the same step.
+    An ALLOW has a permit, or the redemption if the call was redeemed in the same step. stakes is UNSPECIFIED, LOW,
+    MEDIUM, HIGH or CRITICAL: how much the call can do.
     """
 
     decision_id: str
@@ -321,6 +328,7 @@ class Evaluation:
     replayed: bool
     audit_log: str = ""
     redemption: Redemption | None = None
+    stakes: str = "UNSPECIFIED"
 
 
 @dataclass(frozen=True, slots=True)

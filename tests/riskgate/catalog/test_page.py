@@ -62,4 +62,4 @@ def test_a_piece_of_the_page_stands_in_an_entry_as_it_is(piece: str) -> None:
 
 def test_the_page_names_every_gap_and_shows_every_part() -> None:
     assert set(re.findall(r"`([A-Z]+(?:_[A-Z]+)+)`", PAGE)) == {str(gap) for gap in Gap}
-    assert len(PIECES) == 5
+    assert len(PIECES) == 6
