@@ -99,7 +99,7 @@ def kinds_of(words: tuple[str, ...], phrases: Mapping[tuple[str, ...], _K]) -> l
 
 
 def _leading(words: tuple[str, ...], phrases: Mapping[tuple[str, ...], _K]) -> tuple[list[_K], int]:
-    """Return the kinds of the phrases a text begins with, longest match first, and the place of the first other word."""
+    """Return the kinds of the phrases at the beginning of a text, longest match first, and the first place behind."""
     longest, place, kinds = max(map(len, phrases)), 0, list[_K]()
     while place < len(words):
         ends = range(min(place + longest, len(words)), place, -1)
