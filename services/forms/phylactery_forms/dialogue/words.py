@@ -13,7 +13,7 @@ from typing import Final, Literal, get_args
 from phylactery_understanding.language.lexicon import lexicons
 from phylactery_understanding.language.text import STOPS, Kind, Token, tokenize
 from phylactery_understanding.language.word_files import LexiconError, lists
-from phylactery_understanding.replies.answers import Answer, kinds_of, plain_words, read_answer
+from phylactery_understanding.replies.answers import Answer, Phrases, kinds_of, plain_words, read_answer
 
 from phylactery_forms.definitions.model import Field
 from phylactery_forms.dialogue.state import MAX_CHARACTERS
@@ -149,9 +149,11 @@ def answer_to_review(text: str) -> Answer:
 
 
 @cache
-def _sending() -> Mapping[_Phrase, Literal["sends", "sends_with"]]:
+def _sending() -> Phrases[Literal["sends", "sends_with"]]:
     names: tuple[Literal["sends_with", "sends"], ...] = ("sends_with", "sends")
-    return {plain_words(one): name for name in names for language in LANGUAGES for one in _content(language)[name]}
+    return Phrases(
+        {plain_words(one): name for name in names for language in LANGUAGES for one in _content(language)[name]}
+    )
 
 
 def command_in(words: Words) -> Command | None:

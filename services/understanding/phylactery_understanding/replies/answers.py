@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Final, Literal, TypeVar, get_args
 
 from phylactery_understanding.language.word_files import lists, of_each_language
 
 Answer = Literal["yes", "no", "unclear"]
 _Kind = Literal["yes", "weak", "no", "with", "thanks", "back", "neither"]
-_Phrases = Mapping[tuple[str, ...], _Kind]
 _K = TypeVar("_K", bound=str)
 
 _FILE: Final = "answers.yaml"
@@ -92,17 +91,26 @@ def plain_words(text: str) -> tuple[str, ...]:
     return tuple(_TOKEN.findall(_STRETCHED.sub(lambda held: held.group(1) or held.group(2), bare)))
 
 
-def kinds_of(words: tuple[str, ...], phrases: Mapping[tuple[str, ...], _K]) -> list[_K]:
+class Phrases(dict[tuple[str, ...], _K]):
+    """The kind of each phrase. Several lists are asked about every message, so their size is read once."""
+
+    @cached_property
+    def longest(self) -> int:
+        """The number of words of the longest phrase; none is added afterwards."""
+        return max(map(len, self))
+
+
+def kinds_of(words: tuple[str, ...], phrases: Phrases[_K]) -> list[_K]:
     """Return the kind of each phrase of the text, longest match first; empty if a word is in no phrase."""
     kinds, place = _leading(words, phrases)
     return kinds if place == len(words) else []
 
 
-def _leading(words: tuple[str, ...], phrases: Mapping[tuple[str, ...], _K]) -> tuple[list[_K], int]:
+def _leading(words: tuple[str, ...], phrases: Phrases[_K]) -> tuple[list[_K], int]:
     """Return the kinds of the phrases at the beginning of a text, longest match first, and the first place behind."""
-    longest, place, kinds = max(map(len, phrases)), 0, list[_K]()
+    place, kinds = 0, list[_K]()
     while place < len(words):
-        ends = range(min(place + longest, len(words)), place, -1)
+        ends = range(min(place + phrases.longest, len(words)), place, -1)
         end = next((end for end in ends if words[place:end] in phrases), None)
         if end is None:
             break
@@ -112,9 +120,9 @@ def _leading(words: tuple[str, ...], phrases: Mapping[tuple[str, ...], _K]) -> t
 
 
 @cache
-def _languages() -> tuple[_Phrases, ...]:
+def _languages() -> tuple[Phrases[_Kind], ...]:
     """Return the phrases of each language that has a list."""
-    return tuple(dict(_phrases(one)) for one in _contents())
+    return tuple(Phrases(_phrases(one)) for one in _contents())
 
 
 @cache

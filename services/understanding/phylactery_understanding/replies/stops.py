@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final, Literal
 
 from phylactery_understanding.language.word_files import lists, of_each_language
-from phylactery_understanding.replies.answers import kinds_of, plain_words
+from phylactery_understanding.replies.answers import Phrases, kinds_of, plain_words
 
 Stop = Literal["stop", "hold", "pause", "lapse", "denied"]
 """Stop what waits, hold it, the person needs a moment (a lapse says only how long), or do not stop it."""
@@ -56,13 +56,13 @@ def read_stop(text: str) -> Stop | None:
 
 
 @cache
-def _phrases() -> Mapping[tuple[str, ...], _Kind]:
+def _phrases() -> Phrases[_Kind]:
     """Return the phrases of every language that has a list, and each denial of a stop as a phrase of its own."""
     words: dict[str, list[tuple[str, ...]]] = {}
     for file in of_each_language(_FILE):
         for name, phrases in lists(file):
             words.setdefault(name, []).extend(map(plain_words, phrases))
-    found: dict[tuple[str, ...], _Kind] = {}
+    found = Phrases[_Kind]()
     for name, kind in _KINDS.items():
         found.update(dict.fromkeys(words[name], kind))
     stops = (*words["stop"], *words["hold"])

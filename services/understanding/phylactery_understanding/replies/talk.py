@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, cast, get_args
 
 from phylactery_understanding.language.own_words import Span
 from phylactery_understanding.language.word_files import entries, of_each_language
-from phylactery_understanding.replies.answers import kinds_of, plain_words, read_answer
+from phylactery_understanding.replies.answers import Phrases, kinds_of, plain_words, read_answer
 
 TalkKind = Literal["help", "thanks", "farewell", "greeting", "fine", "listening"]
 """What small talk wants, in the order that counts where a text has several kinds: "ok, thanks" thanks."""
@@ -96,9 +96,9 @@ def _is_aside(text: str) -> bool:
 
 
 @cache
-def _phrases() -> dict[tuple[str, ...], str]:
+def _phrases() -> Phrases[str]:
     """Return the phrases of all languages that have a list."""
-    return dict(phrase for file in of_each_language(_FILE) for phrase in _read(file))
+    return Phrases(phrase for file in of_each_language(_FILE) for phrase in _read(file))
 
 
 def _read(file: Path) -> Iterator[tuple[tuple[str, ...], str]]:
