@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import time, timedelta
+from functools import cache
 from typing import Final
 
 from phylactery_forms.values.dates import NUMBERS, UNITS
@@ -149,52 +150,55 @@ def _half(match: re.Match[str], options: TimeOptions, _: Context) -> time | str 
 _Reader = Callable[[re.Match[str], TimeOptions, Context], "time | str | None"]
 _MANY: Final = rf"(?P<many>\d{{1,4}}|half\s+an?|media|{alternatives({*NUMBERS, *words('one_words')})})"
 _SHORT: Final = {word: unit for word, unit in UNITS.items() if unit in {"m", "h"}}
-_NOTATIONS: Final[tuple[tuple[re.Pattern[str], _Reader], ...]] = tuple(
-    (re.compile(expression), reader)
-    for expression, reader in (
+_NOTATIONS: Final[tuple[tuple[str, _Reader], ...]] = (
+    (
+        (rf"{_OPEN}(?:en|in|dentro\s+de)\s+{_MANY}\s+"
+        rf"(?P<unit>{alternatives(_SHORT)})(?![^\W_])(?P<half>\s+y\s+media|\s+and\s+a\s+half)?"),
+        _later,
+    ),
+    (
+        (rf"{_OPEN}(?:{_LEAD}\s+)?(?P<hour>\d{{1,2}})(?P<digital>\s?[:h]\s?|\.)(?P<minute>\d{{2}})"
+        rf"(?P<seconds>[:.]\d{{2}}(?:\.\d+)?)?(?!\d){_TAIL}(?![\w/]|[.,:-]\d)"),
+        _clock,
+    ),
+    (rf"{_OPEN}(?:{_LEAD}\s+)?{_MINUTE}\s+(?P<side>past|after|to|till|before)\s+{_HOUR}{_TAIL}", _clock),
+    (rf"{_OPEN}{_MINUTE}\s+(?P<to>para|pa)\s+las?\s+{_HOUR}{_TAIL}", _before),
+    (rf"{_OPEN}(?:{_LEAD}\s+)?{_HOUR}\s+(?P<side>y|menos|con)\s+{_MINUTE}(?![^\W_]){_TAIL}", _clock),
+    (
         (
-            (rf"{_OPEN}(?:en|in|dentro\s+de)\s+{_MANY}\s+"
-            rf"(?P<unit>{alternatives(_SHORT)})(?![^\W_])(?P<half>\s+y\s+media|\s+and\s+a\s+half)?"),
-            _later,
+            rf"{_OPEN}(?:{_LEAD}\s+)?{_HOUR_H}\s*(?:{_MERIDIEM}|{_PART})"
+            rf"\s+(?P<side>y|menos)\s+{_MINUTE}(?![^\W_])"
         ),
+        _clock,
+    ),
+    (rf"{_OPEN}half\s+{_HOUR}{_TAIL}", _half),
+    (rf"{_OPEN}{_LEAD}\s+{_HOUR}{_CLOSE}{_SPOKEN_MINUTE}{_TAIL}", _clock),
+    (rf"{_OPEN}{_HOUR_H}\s*{_MERIDIEM}", _clock),
+    (
         (
-            (rf"{_OPEN}(?:{_LEAD}\s+)?(?P<hour>\d{{1,2}})(?P<digital>\s?[:h]\s?|\.)(?P<minute>\d{{2}})"
-            rf"(?P<seconds>[:.]\d{{2}}(?:\.\d+)?)?(?!\d){_TAIL}(?![\w/]|[.,:-]\d)"),
-            _clock,
+            rf"{_OPEN}{_HOUR_H}\s*(?P<mark>h|hs|hrs|horas|o'?\s?clock|en\s+punto|sharp)(?![^\W_])"
+            rf"(?:\s*(?:{_MERIDIEM}|{_PART}))?"
         ),
-        (rf"{_OPEN}(?:{_LEAD}\s+)?{_MINUTE}\s+(?P<side>past|after|to|till|before)\s+{_HOUR}{_TAIL}", _clock),
-        (rf"{_OPEN}{_MINUTE}\s+(?P<to>para|pa)\s+las?\s+{_HOUR}{_TAIL}", _before),
-        (rf"{_OPEN}(?:{_LEAD}\s+)?{_HOUR}\s+(?P<side>y|menos|con)\s+{_MINUTE}(?![^\W_]){_TAIL}", _clock),
-        (
-            (
-                rf"{_OPEN}(?:{_LEAD}\s+)?{_HOUR_H}\s*(?:{_MERIDIEM}|{_PART})"
-                rf"\s+(?P<side>y|menos)\s+{_MINUTE}(?![^\W_])"
-            ),
-            _clock,
-        ),
-        (rf"{_OPEN}half\s+{_HOUR}{_TAIL}", _half),
-        (rf"{_OPEN}{_LEAD}\s+{_HOUR}{_CLOSE}{_SPOKEN_MINUTE}{_TAIL}", _clock),
-        (rf"{_OPEN}{_HOUR_H}\s*{_MERIDIEM}", _clock),
-        (
-            (
-                rf"{_OPEN}{_HOUR_H}\s*(?P<mark>h|hs|hrs|horas|o'?\s?clock|en\s+punto|sharp)(?![^\W_])"
-                rf"(?:\s*(?:{_MERIDIEM}|{_PART}))?"
-            ),
-            _clock,
-        ),
-        (rf"{_OPEN}{_HOUR}{_SPOKEN_MINUTE}\s+{_PART}", _clock),
-        (rf"{_OPEN}(?:al?\s+|at\s+)?(?P<noon>{alternatives(_NOONS)})(?![^\W_])", _noon),
-        (rf"{_OPEN}(?:right\s+now|ahora(?:\s+mismo)?|now)(?![^\W_])", _now),
-        (rf"{_OPEN}{alternatives(words('vague_times'))}(?![^\W_])", _vague),
-    )
+        _clock,
+    ),
+    (rf"{_OPEN}{_HOUR}{_SPOKEN_MINUTE}\s+{_PART}", _clock),
+    (rf"{_OPEN}(?:al?\s+|at\s+)?(?P<noon>{alternatives(_NOONS)})(?![^\W_])", _noon),
+    (rf"{_OPEN}(?:right\s+now|ahora(?:\s+mismo)?|now)(?![^\W_])", _now),
+    (rf"{_OPEN}{alternatives(words('vague_times'))}(?![^\W_])", _vague),
 )  # fmt: skip
+
+
+@cache
+def _notations() -> tuple[tuple[re.Pattern[str], _Reader], ...]:
+    """Return them compiled when a form first asks for them."""
+    return tuple((re.compile(expression), reader) for expression, reader in _NOTATIONS)
 
 
 def find_time(options: Options, message: Message, context: Context) -> list[Found] | Problem:
     """Return the times of a message; a Problem where five may be morning or afternoon, and nothing decides it."""
     bounds = options if isinstance(options, TimeOptions) else TimeOptions()
     found, problems, spans = list[Found](), list[str](), list[tuple[int, int]]()
-    for expression, reader in _NOTATIONS:
+    for expression, reader in _notations():
         for match in expression.finditer(message.plain):
             start, end = match.span()
             if len(spans) >= _MOST or any(start < high and low < end for low, high in spans):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cache
 from typing import Final
 
 from phylactery_forms.values.message import Message, alternatives, filler, fold, groups, known, words
@@ -364,123 +365,126 @@ _WEEKS: Final = (
     r"|(?P<lastweek>(?:(?:last|previous|past)\s+week|(?:la\s+)?semana\s+(?:pasada|anterior)|(?:la\s+)?(?:ultima|pasada)\s+semana))"
     r"|(?P<thisweek>(?:this\s+week|esta\s+(?:misma\s+)?semana)))"
 )
-_NOTATIONS: Final[tuple[tuple[re.Pattern[str], _Reader], ...]] = tuple(
-    (re.compile(expression), reader)
-    for expression, reader in (
-        (rf"{_OPEN}(?P<year>(?:19|20)\d{{2}})(?P<month>0\d|1[0-2])(?P<day>[0-2]\d|3[01])(?![\w-])", _iso),
-        (rf"{_OPEN}(?P<year>(?:19|20)\d{{2}})\s(?P<month>0?\d|1[0-2])\s(?P<day>[0-2]?\d|3[01])(?![\w-]|\s\d)", _iso),
+_NOTATIONS: Final[tuple[tuple[str, _Reader], ...]] = (
+    (rf"{_OPEN}(?P<year>(?:19|20)\d{{2}})(?P<month>0\d|1[0-2])(?P<day>[0-2]\d|3[01])(?![\w-])", _iso),
+    (rf"{_OPEN}(?P<year>(?:19|20)\d{{2}})\s(?P<month>0?\d|1[0-2])\s(?P<day>[0-2]?\d|3[01])(?![\w-]|\s\d)", _iso),
+    (
         (
-            (
-                rf"{_OPEN}{_ON}(?P<year>\d{{4}})\s?[-/.]\s?(?P<month>\d{{1,2}}|{_M})\s?[-/.]\s?(?P<day>\d{{1,2}})"
-                r"(?![\d/-])"
-            ),
-            _iso,
+            rf"{_OPEN}{_ON}(?P<year>\d{{4}})\s?[-/.]\s?(?P<month>\d{{1,2}}|{_M})\s?[-/.]\s?(?P<day>\d{{1,2}})"
+            r"(?![\d/-])"
         ),
+        _iso,
+    ),
+    (
+        (rf"{_OPEN}{_ON}(?P<first>\d{{1,2}})\s?(?P<mark>[-/.])\s?(?P<second>\d{{1,2}})\s?(?:(?P=mark)|,)\s?"
+        r"(?P<year>\d{4}|\d{2})(?![\d/-]|[.,:]\d)"),
+        _numeric,
+    ),
+    (
         (
-            (rf"{_OPEN}{_ON}(?P<first>\d{{1,2}})\s?(?P<mark>[-/.])\s?(?P<second>\d{{1,2}})\s?(?:(?P=mark)|,)\s?"
-            r"(?P<year>\d{4}|\d{2})(?![\d/-]|[.,:]\d)"),
-            _numeric,
+            rf"{_OPEN}{_ON}(?:el\s+)?{_DAY}"
+            rf"\s*(?:de\s+|of\s+|day\s+of\s+|del\s+mes\s+de\s+|[-/]\s?)?(?:the\s+)?(?P<month>{_M})(?![^\W_]){_OF_YEAR}"
         ),
+        _written,
+    ),
+    (
         (
-            (
-                rf"{_OPEN}{_ON}(?:el\s+)?{_DAY}"
-                rf"\s*(?:de\s+|of\s+|day\s+of\s+|del\s+mes\s+de\s+|[-/]\s?)?(?:the\s+)?(?P<month>{_M})(?![^\W_]){_OF_YEAR}"
-            ),
-            _written,
+            rf"{_OPEN}{_ON}(?P<month>{_M})(?:\s+|\s?[-/,]\s?)(?:the\s+|el\s+|dia\s+)?{_DAY}"
+            rf"(?!\s*[:h]\d|\s*(?:am|pm|de\s+{_M})\b){_OF_YEAR}"
         ),
+        _written,
+    ),
+    (
         (
-            (
-                rf"{_OPEN}{_ON}(?P<month>{_M})(?:\s+|\s?[-/,]\s?)(?:the\s+|el\s+|dia\s+)?{_DAY}"
-                rf"(?!\s*[:h]\d|\s*(?:am|pm|de\s+{_M})\b){_OF_YEAR}"
-            ),
-            _written,
+            rf"{_OPEN}(?P<first>\d{{1,2}})\s+(?:del|of\s+the|de)\s+(?P<second>\d{{1,2}})(?:\s+(?:del|de)"
+            rf"\s+(?P<year>\d{{4}}))?{_CLOSE}"
         ),
+        _numeric,
+    ),
+    (rf"{_OPEN}{_ON}(?P<first>\d{{1,2}})\s?/\s?(?P<second>\d{{1,2}}){_CLOSE}", _numeric),
+    (
         (
-            (
-                rf"{_OPEN}(?P<first>\d{{1,2}})\s+(?:del|of\s+the|de)\s+(?P<second>\d{{1,2}})(?:\s+(?:del|de)"
-                rf"\s+(?P<year>\d{{4}}))?{_CLOSE}"
-            ),
-            _numeric,
+            rf"(?<![\w])(?:el|on|dia|del|the|for)\s+(?P<first>\d{{1,2}})[.-](?P<second>\d{{1,2}}){_CLOSE}"
+            r"(?!\s*(?:h|am|pm)\b)"
         ),
-        (rf"{_OPEN}{_ON}(?P<first>\d{{1,2}})\s?/\s?(?P<second>\d{{1,2}}){_CLOSE}", _numeric),
+        _numeric,
+    ),
+    (
+        (rf"{_OPEN}(?P<nth>{alternatives(_NTH)})\s+(?P<weekday>{_W}){_OF}\s+"
+        rf"(?:{_MONTH_SPAN}|(?P<month>{_M})(?![^\W_]){_OF_YEAR})"),
+        _nth,
+    ),
+    (rf"{_OPEN}(?P<holiday>{alternatives(_HOLIDAYS)})(?![^\W_]){_OF_YEAR}", _holiday),
+    (rf"{_OPEN}(?P<back>hace(?:\s+ya)?)\s+{_DISTANCE}", _far),
+    (
         (
-            (
-                rf"(?<![\w])(?:el|on|dia|del|the|for)\s+(?P<first>\d{{1,2}})[.-](?P<second>\d{{1,2}}){_CLOSE}"
-                r"(?!\s*(?:h|am|pm)\b)"
-            ),
-            _numeric,
+            rf"{_OPEN}(?:in|en|dentro\s+de|de\s+aqui\s+a|within)\s+{_DISTANCE}"
+            r"(?!\s+(?:ago|atras|antes|before|from|after|desde|despues\s+de|a\s+partir))"
         ),
+        _far,
+    ),
+    (rf"{_OPEN}{_DISTANCE}\s+(?P<ago>ago|atras|antes(?!\s+de)|back|earlier)(?![^\W_])", _far),
+    (
         (
-            (rf"{_OPEN}(?P<nth>{alternatives(_NTH)})\s+(?P<weekday>{_W}){_OF}\s+"
-            rf"(?:{_MONTH_SPAN}|(?P<month>{_M})(?![^\W_]){_OF_YEAR})"),
-            _nth,
+            rf"{_OPEN}{_DISTANCE}\s+(?:from\s+(?:now|today)|a\s+partir\s+de\s+(?:ahora|hoy)"
+            r"|hence|later|despues(?!\s+de)|mas\s+tarde)(?![^\W_])"
         ),
-        (rf"{_OPEN}(?P<holiday>{alternatives(_HOLIDAYS)})(?![^\W_]){_OF_YEAR}", _holiday),
-        (rf"{_OPEN}(?P<back>hace(?:\s+ya)?)\s+{_DISTANCE}", _far),
+        _far,
+    ),
+    (rf"{_OPEN}(?<!la\s)(?<!por\s)(?P<near>{alternatives(_AHEAD)})(?![^\W_])", _ahead),
+    (rf"{_OPEN}(?:on\s+|el\s+)?{_WEEKS}(?:\s+on)?(?:\s+el)?\s+(?P<weekday>{_W})(?![^\W_])", _weekday),
+    (rf"{_OPEN}(?:(?P<this>{_THIS})\s+)?(?P<weekday>{_W}),?{_OF}\s+{_WEEKS}", _weekday),
+    (rf"{_OPEN}{_ON}(?:el\s+)?(?:dia\s+|the\s+)?{_DAY}{_OF}\s+(?:{_MONTH_SPAN})", _only_day),
+    (rf"{_OPEN}{_RECENT}\s+(?P<weekday>{_W})(?![^\W_])", _weekday),
+    (rf"{_OPEN}(?:(?P<following>following)\s+(?P<weekday>{_W}))(?![^\W_])", _weekday),
+    (rf"{_OPEN}(?P<weekday>{_W})\s+(?P<following>siguiente)(?![^\W_])", _weekday),
+    (rf"{_OPEN}(?P<nth>{alternatives(_NTH)})\s+{_W}(?![^\W_])", _vague),
+    (rf"{_OPEN}(?P<weekday>{_W})\s+(?:(?P<coming>{_AFTER_NEXT})|(?P<gone>{_AFTER_LAST}))(?![^\W_])", _weekday),
+    (
         (
-            (
-                rf"{_OPEN}(?:in|en|dentro\s+de|de\s+aqui\s+a|within)\s+{_DISTANCE}"
-                r"(?!\s+(?:ago|atras|antes|before|from|after|desde|despues\s+de|a\s+partir))"
-            ),
-            _far,
+            rf"{_OPEN}(?:(?P<next>{_NEXT})|(?P<last>{_LAST})|(?P<this>{_THIS}))\s+(?P<weekday>{_W})(?![^\W_])"
+            r"(?!\s+(?:\d|the\b))"
         ),
-        (rf"{_OPEN}{_DISTANCE}\s+(?P<ago>ago|atras|antes(?!\s+de)|back|earlier)(?![^\W_])", _far),
+        _weekday,
+    ),
+    (
         (
-            (
-                rf"{_OPEN}{_DISTANCE}\s+(?:from\s+(?:now|today)|a\s+partir\s+de\s+(?:ahora|hoy)"
-                r"|hence|later|despues(?!\s+de)|mas\s+tarde)(?![^\W_])"
-            ),
-            _far,
+            rf"{_OPEN}(?P<weekday>{_W}),?\s+(?:el\s+|the\s+)?(?:dia\s+)?{_DAY}{_CLOSE}"
+            r"(?!\s*(?:h|am|pm|hs|hrs|horas)\b)"
         ),
-        (rf"{_OPEN}(?<!la\s)(?<!por\s)(?P<near>{alternatives(_AHEAD)})(?![^\W_])", _ahead),
-        (rf"{_OPEN}(?:on\s+|el\s+)?{_WEEKS}(?:\s+on)?(?:\s+el)?\s+(?P<weekday>{_W})(?![^\W_])", _weekday),
-        (rf"{_OPEN}(?:(?P<this>{_THIS})\s+)?(?P<weekday>{_W}),?{_OF}\s+{_WEEKS}", _weekday),
-        (rf"{_OPEN}{_ON}(?:el\s+)?(?:dia\s+|the\s+)?{_DAY}{_OF}\s+(?:{_MONTH_SPAN})", _only_day),
-        (rf"{_OPEN}{_RECENT}\s+(?P<weekday>{_W})(?![^\W_])", _weekday),
-        (rf"{_OPEN}(?:(?P<following>following)\s+(?P<weekday>{_W}))(?![^\W_])", _weekday),
-        (rf"{_OPEN}(?P<weekday>{_W})\s+(?P<following>siguiente)(?![^\W_])", _weekday),
-        (rf"{_OPEN}(?P<nth>{alternatives(_NTH)})\s+{_W}(?![^\W_])", _vague),
-        (rf"{_OPEN}(?P<weekday>{_W})\s+(?:(?P<coming>{_AFTER_NEXT})|(?P<gone>{_AFTER_LAST}))(?![^\W_])", _weekday),
+        _only_day,
+    ),
+    (rf"{_OPEN}(?P<weekday>{_W})(?![^\W_])(?!\s+(?:{_M})\s)", _weekday),
+    (
         (
-            (
-                rf"{_OPEN}(?:(?P<next>{_NEXT})|(?P<last>{_LAST})|(?P<this>{_THIS}))\s+(?P<weekday>{_W})(?![^\W_])"
-                r"(?!\s+(?:\d|the\b))"
-            ),
-            _weekday,
+            rf"(?<![\w])(?:el\s+dia|the|dia|el|on\s+the|on)\s+{_DAY}{_CLOSE}(?!\s*(?:h|am|pm|hs|hrs|horas)"
+            r"\b|\s+(?:de\s+la|[^\W\d_]+\s+de\s+la)\s)"
         ),
+        _only_day,
+    ),
+    (r"(?<![\w/.,:-])(?P<day>\d{1,2}(?:st|nd|rd|th))(?![^\W_])", _only_day),
+    (
         (
-            (
-                rf"{_OPEN}(?P<weekday>{_W}),?\s+(?:el\s+|the\s+)?(?:dia\s+)?{_DAY}{_CLOSE}"
-                r"(?!\s*(?:h|am|pm|hs|hrs|horas)\b)"
-            ),
-            _only_day,
+            rf"{_OPEN}(?:el\s+|the\s+)?(?:(?P<next>{_NEXT}|siguiente)|(?P<last>{_LAST})|(?P<this>{_THIS}|my))"
+            r"\s+(?:dia|day)(?![^\W_])"
         ),
-        (rf"{_OPEN}(?P<weekday>{_W})(?![^\W_])(?!\s+(?:{_M})\s)", _weekday),
+        _step,
+    ),
+    (
         (
-            (
-                rf"(?<![\w])(?:el\s+dia|the|dia|el|on\s+the|on)\s+{_DAY}{_CLOSE}(?!\s*(?:h|am|pm|hs|hrs|horas)"
-                r"\b|\s+(?:de\s+la|[^\W\d_]+\s+de\s+la)\s)"
-            ),
-            _only_day,
+            rf"{_OPEN}(?:(?:{_NEXT}|{_LAST}|{_THIS}|fin\s+de)\s+{alternatives(words('long_spans'))}"
+            rf"|{alternatives(words('long_spans'))}\s+(?:{_AFTER_NEXT}|{_AFTER_LAST})"
+            rf"|{alternatives(words('vague_days'))})(?![^\W_])"
         ),
-        (r"(?<![\w/.,:-])(?P<day>\d{1,2}(?:st|nd|rd|th))(?![^\W_])", _only_day),
-        (
-            (
-                rf"{_OPEN}(?:el\s+|the\s+)?(?:(?P<next>{_NEXT}|siguiente)|(?P<last>{_LAST})|(?P<this>{_THIS}|my))"
-                r"\s+(?:dia|day)(?![^\W_])"
-            ),
-            _step,
-        ),
-        (
-            (
-                rf"{_OPEN}(?:(?:{_NEXT}|{_LAST}|{_THIS}|fin\s+de)\s+{alternatives(words('long_spans'))}"
-                rf"|{alternatives(words('long_spans'))}\s+(?:{_AFTER_NEXT}|{_AFTER_LAST})"
-                rf"|{alternatives(words('vague_days'))})(?![^\W_])"
-            ),
-            _vague,
-        ),
-    )
+        _vague,
+    ),
 )  # fmt: skip
+
+
+@cache
+def _notations() -> tuple[tuple[re.Pattern[str], _Reader], ...]:
+    """Return them compiled, for a tenth of a second: not at every start of an agent, which may have no form."""
+    return tuple((re.compile(expression), reader) for expression, reader in _NOTATIONS)
 
 
 _FROM: Final = re.compile(
@@ -503,7 +507,7 @@ def days_of(message: Message, options: Options, context: Context) -> list[_Day]:
     first = context.language == "en" and context.region in _MONTH_FIRST
     now = _Now(context.now.date(), past=when == "past", month_first=first)
     found = list[_Day]()
-    for expression, reader in _NOTATIONS:
+    for expression, reader in _notations():
         for match in expression.finditer(message.plain):
             start, end = match.span()
             if len(found) >= _MOST or any(start < one.end and one.start < end for one in found):
