@@ -7,8 +7,10 @@ tried without an installation.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +30,7 @@ _READ_WHOLE: Final = (
     "tests/install/*",
     "tests/support/packages/*",
 )
+_IMPORTS: Final = re.compile(r"(?:^|[;:])\s*(?:import\s+([^\n;#]+)|from\s+(\w+))", re.MULTILINE)
 
 
 def changed_inputs(commit: str, root: Path = ROOT) -> list[str]:
@@ -40,10 +43,14 @@ def changed_inputs(commit: str, root: Path = ROOT) -> list[str]:
         own = {path for path in changed if path.startswith(f"{folder}/")}
         found |= {path for path in own & there if not path.endswith(".py")}
         modules = {str(path.relative_to(root)) for path in (root / folder).rglob("*.py")}
-        more = {path: _imported(_text(path, root)) - _imported(text_at(commit, path, root)) for path in own & modules}
-        if any(more.values()):
-            known = {name for path in modules - own for name in _imported(_text(path, root))}
-            found |= {path for path, names in more.items() if names - known}
+        may = {path: _may_import(_text(path, root)) for path in own & modules}
+        new = set().union(*may.values())
+        for path in modules - own:
+            if new & _may_import(_text(path, root)):
+                new -= _imported(_text(path, root))
+        for path in (path for path, names in may.items() if names & new):
+            if (_imported(_text(path, root)) - _imported(text_at(commit, path, root))) & new:
+                found.add(path)
     return sorted(found)
 
 
@@ -51,6 +58,14 @@ def _text(path: str, root: Path) -> str:
     return (root / path).read_text(encoding="utf-8")
 
 
+@cache
+def _may_import(source: str) -> frozenset[str]:
+    """Return what _imported() returns and maybe more: to parse every module of a release takes seconds."""
+    words = [part for found in _IMPORTS.finditer(source) for part in (found[1] or found[2]).split(",")]
+    return frozenset(re.split(r"\W", part.strip())[0] for part in words) - sys.stdlib_module_names
+
+
+@cache
 def _imported(source: str) -> set[str]:
     """Return the packages that a module imports, also inside of functions, but for Python's own."""
     nodes = list(ast.walk(ast.parse(source)))
