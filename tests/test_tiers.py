@@ -18,7 +18,9 @@ from tests.support.tiers import has_none_of, without_group
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
-PYTEST = [sys.executable, "-m", "pytest", "-p", "tests.support.tiers", "-p", "no:cacheprovider", "-q"]
+# Without the plugins that tests of one line do not use: half of the time of such a run is their import
+_WITHOUT = ("cacheprovider", "hypothesispytest", "langsmith_plugin", "anyio", "asyncio", "timeout")
+PYTEST = [sys.executable, "-m", "pytest", "-p", "tests.support.tiers", *(f"-pno:{name}" for name in _WITHOUT), "-q"]
 TIERED = """
 import pytest
 
@@ -101,8 +103,8 @@ def test_every_test_is_of_one_tier(tmp_path: Path, tier: str, tests: set[str]):
         ("pytestmark = pytest.mark.slow\n", {"first", "timing", "nightly"}),
         ("pytestmark = [pytest.mark.xdist_group('x'), pytest.mark.nightly]\n", {"first", "slow", "timing"}),
         ("pytestmark = [\n    pytest.mark.timing,\n]\n", {"first", "slow", "nightly"}),
-        ("@pytest.mark.timing\ndef test_it(): pass\n", {"nightly"}),
-        ("def test_it(store): pass\n", {"timing", "nightly"}),
+        ("@pytest.mark.timing\ndef test_it(): pass\n", {"nightly", "slow"}),
+        ("def test_it(store): pass\n", {"timing", "nightly", "slow"}),
     ],
 )
 def test_a_file_is_left_out_only_where_its_text_shows_that_it_has_no_such_test(
@@ -113,6 +115,44 @@ def test_a_file_is_left_out_only_where_its_text_shows_that_it_has_no_such_test(
     (tmp_path / "conftest.py").write_text("pytest.mark.nightly")  # above all tests
     file.write_text(text)
     assert {tier for tier in ("first", "slow", "timing", "nightly") if has_none_of(tier, file)} == without
+
+
+IN_A_CONFTEST = """
+import pytest
+
+@pytest.fixture(params=["file", pytest.param("server", marks=pytest.mark.slow)])
+def store(request): pass
+
+@pytest.fixture
+async def bench(store): pass
+
+@pytest.fixture
+def other(): pass
+
+@pytest.fixture
+def late(request):
+    return request.getfixturevalue("store")
+"""
+
+
+@pytest.mark.parametrize(
+    ("asks", "none_slow"),
+    [
+        ("def test_it(store): pass", False),
+        ("def test_it(bench): pass", False),
+        ("def test_it(late): pass", False),
+        ("@pytest.mark.usefixtures('bench')\ndef test_it(): pass", False),
+        ("def test_it(other): pass", True),
+        ("def test_it(stores): pass", True),
+    ],
+)
+def test_a_file_is_left_out_where_it_asks_for_no_fixture_with_the_marker(tmp_path: Path, asks: str, none_slow: bool):
+    file = tmp_path / "tests" / "area" / "part" / "test_one.py"
+    file.parent.mkdir(parents=True)
+    (file.parents[1] / "conftest.py").write_text(IN_A_CONFTEST)
+    file.write_text(asks)
+    assert has_none_of("slow", file) is none_slow
+    assert has_none_of("first", file) is False
 
 
 def test_a_marker_of_a_fixture_stands_in_a_conftest(tmp_path: Path):

@@ -6,6 +6,7 @@ tests/README.md); without the option every test runs.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections import Counter
@@ -18,6 +19,7 @@ import pytest
 FIRST: Final = "first"
 TIERS: Final = ("nightly", "timing", "slow", FIRST)
 """In this order: a test with several of these markers belongs to the first of them."""
+_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 LONG_SECONDS: Final = 3.0
 """What is longer does not belong to the first tier."""
 
@@ -71,8 +73,36 @@ def has_none_of(tier: str, file: Path) -> bool:
     earlier = TIERS[: TIERS.index(tier)]
     if whole is not None and any(f"mark.{one}" in whole[1] for one in earlier):
         return True
-    # All that is not marked is of the first tier, and "slow" is in too many conftest files to leave much out
-    return tier in {"timing", "nightly"} and not any(f"mark.{tier}" in one for one in (text, *_conftests(file.parent)))
+    if tier == FIRST or f"mark.{tier}" in text:  # all that is not marked is of the first tier
+        return False
+    marked = _marked_fixtures(tier, _conftests(file.parent))
+    return marked is not None and not any(re.search(rf"\b{name}\b", text) for name in marked)
+
+
+@cache
+def _marked_fixtures(tier: str, conftests: tuple[str, ...]) -> frozenset[str] | None:
+    """Return the fixtures that put a test that asks for them in a tier; None if the marker stands elsewhere too."""
+    trees = [ast.parse(text) for text in conftests if f"mark.{tier}" in text]
+    fixtures = [node for tree in trees for node in tree.body if isinstance(node, _FUNCTIONS)]
+    decorators = {node.name: " ".join(map(ast.unparse, node.decorator_list)) for node in fixtures}
+    marked = {name for name, decorator in decorators.items() if f"mark.{tier}" in decorator}
+    stand = sum(text.count(f"mark.{tier}") for text in conftests)
+    if stand != sum(one.count(f"mark.{tier}") for one in decorators.values()):
+        return None
+    return frozenset(_asking_for(marked, conftests))
+
+
+def _asking_for(names: set[str], conftests: tuple[str, ...]) -> set[str]:
+    """Return these fixtures and all that ask for one of them, directly or indirectly."""
+    nodes = [node for text in conftests for node in ast.walk(ast.parse(text))] if names else []
+    asks = {
+        node.name: {part.arg for part in node.args.args} | {word for word in names if repr(word) in ast.unparse(node)}
+        for node in nodes
+        if isinstance(node, _FUNCTIONS)
+    }
+    while more := {name for name, asked in asks.items() if name not in names and asked & names}:
+        names |= more
+    return names
 
 
 @cache
