@@ -23,6 +23,8 @@ from tests.support.tiers import (  # noqa: F401 - hooks of this conftest
     pytest_ignore_collect,
 )
 
+gc.disable()  # until the tests are collected: see pytest_collection
+
 # gRPC's C core notes every closed connection on standard error; it reads this when it is imported.
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
@@ -32,6 +34,8 @@ os.umask(0o077)
 # A process with threads is not forked, and numpy's arithmetic is small here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+_COLLECTED_EVERY = 20_000
+"""New objects between two rounds of the garbage collector."""
 _MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 4 * 2**30  # a run of all tests at once keeps less than a tenth of it
 
@@ -90,13 +94,14 @@ def pytest_collection() -> Iterator[None]:
     """Collect without the garbage collector, and leave out of its later rounds what was collected.
 
     Items and modules are millions of objects that stay until the end, and every round of the oldest generation would
-    look at each of them.
+    look at each of them. The rounds come less often than Python's own 700 objects, too: services that are started and
+    stopped all the time make many that live on for a while, and a round over them finds next to nothing.
     """
-    gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(_COLLECTED_EVERY)
         gc.enable()
 
 
