@@ -6,8 +6,6 @@ import asyncio
 import json
 import os
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,6 +14,8 @@ from phylactery_cli.main import app
 from phylactery_client import MemoryClient, NewMessage
 from phylactery_client.memory_results import OutputPage
 from typer.testing import CliRunner
+
+from tests.support.processes.forks import Forked
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli-memory")]
 
@@ -29,7 +29,7 @@ def target(tmp_path_factory):
         **os.environ, "MEMORY_PORT": "0", "MEMORY_DATA_DIR": str(folder / "data"),
         "MEMORY_READY_FILE": str(ready), "MEMORY_LOG_LEVEL": "ERROR",
     }  # fmt: skip
-    child = subprocess.Popen([sys.executable, "-m", "phylactery_memory"], env=environment)
+    child = Forked("phylactery_memory", environment=environment)
     while not ready.exists():
         assert child.poll() is None
         time.sleep(0.05)

@@ -22,7 +22,7 @@ from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 from tests.support.processes import commands
 from tests.support.processes.commands import Finished
 from tests.support.processes.stack import FREE_PORTS, ForkedStack, Person, lasting_ports, lines
-from tests.support.processes.terminals import COMMAND, Terminal
+from tests.support.processes.terminals import Terminal
 from tests.support.riskgate.asking_bundle import asks_first
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli"), pytest.mark.timeout(300)]
@@ -30,7 +30,7 @@ PORTS = {f"{name.upper()}_PORT": "0" for name in FREE_PORTS}
 
 
 def test_the_demo_plays_its_ten_steps_and_ends_in_one_json_object():
-    done = subprocess.run([COMMAND, "demo"], capture_output=True, text=True, timeout=250, check=False)
+    done = commands.run_with_services("demo")
     assert done.returncode == 0, done.stdout[-3_000:] + done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
     assert {**result, "spans": 0} == {"demo": "ok", "steps": 10, "spans": 0, "services": 3}
@@ -39,7 +39,7 @@ def test_the_demo_plays_its_ten_steps_and_ends_in_one_json_object():
 
 
 def test_the_demo_does_not_overwrite_a_folder(tmp_path: Path):
-    done = subprocess.run([COMMAND, "demo", "--keep", str(tmp_path)], capture_output=True, text=True, check=False)
+    done = commands.run_with_services("demo", "--keep", str(tmp_path))
     assert done.returncode == 1
     assert f"{tmp_path} exists already" in done.stdout
 

@@ -9,8 +9,6 @@ import json
 import os
 import re
 import sqlite3
-import subprocess
-import sys
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -38,6 +36,7 @@ from tests.support.agent.system import Person, System, runs_of
 from tests.support.canaries import Canary, Found, Right, Search, undue
 from tests.support.gateway.process import GatewayProcess
 from tests.support.gateway.running import environment_of, open_servers, settings_of, until
+from tests.support.processes import commands
 from tests.support.processes.agents import wait_until
 from tests.support.processes.ports import lasting_port
 from tests.support.processes.stack import ForkedStack, lasting_ports, sandbox
@@ -377,9 +376,9 @@ class Day:
 
     async def erased(self) -> None:
         """Erase Ana, in the chat and on the phone, as the documentation says."""
-        command = [sys.executable, "-m", "phylactery_gateway", "erase", "whatsapp", "34600000001"]
-        run = partial(subprocess.run, command, env=os.environ | self.environment, check=True, capture_output=True)
-        [subject] = re.findall(r"wa:\w+", (await asyncio.to_thread(run)).stdout.decode())[:1]
+        run = partial(commands.run, environment=os.environ | self.environment)
+        done = await asyncio.to_thread(run, "phylactery_gateway", "erase", "whatsapp", "34600000001")
+        [subject] = re.findall(r"wa:\w+", done.stdout)[:1]
         places = [part for name in SERVICES for part in (f"--{name}", self.stack.target(name))]
         for user in ("ana", subject):
             arguments = ["erase", *places, "--language", "en", user]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from phylactery_gateway.store.erasure import erase
 from phylactery_gateway.tables import metadata
 
 from tests.support.gateway.running import Desk, environment_of, open_gateway, open_servers, settings_of
+from tests.support.processes import commands
 
 STICKER = {"type": "sticker", "sticker": {"id": "1", "mime_type": "image/webp"}}
 
@@ -119,9 +118,8 @@ async def test_the_command_says_what_it_did_and_how_the_agent_knows_the_person(t
     async with open_servers() as (graph, bot):
         environment = os.environ | environment_of(settings_of(tmp_path, graph, bot, "127.0.0.1:1"))
 
-        def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-            command = [sys.executable, "-m", "phylactery_gateway", *arguments]
-            return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        def run(*arguments: str) -> commands.Finished:
+            return commands.run("phylactery_gateway", *arguments, environment=environment)
 
         done = run("erase", "whatsapp", "34600000001")
         assert (done.returncode, done.stderr) == (0, "")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from phylactery_gateway.store import lifts
 from tests.support.agent.files import shared_folder
 from tests.support.agent.system import System, open_system
 from tests.support.gateway.running import Desk, open_gateway
+from tests.support.processes import commands
 
 pytestmark = pytest.mark.slow
 
@@ -179,9 +178,8 @@ async def test_the_command_lifts_lists_and_revokes(whole: Whole, tmp_path: Path)
     environment = {"GATEWAY_DATA_DIR": str(tmp_path / "gateway"), "GATEWAY_AGENT_TARGET": whole.agent}
 
     async def ran(*words: str) -> Any:
-        command = [sys.executable, "-m", "phylactery_gateway", *words]
         return await asyncio.to_thread(
-            subprocess.run, command, env={**environment, "PATH": ""}, capture_output=True, text=True, check=False
+            commands.run, "phylactery_gateway", *words, environment={**environment, "PATH": ""}
         )
 
     phone = whole.desk.phone()

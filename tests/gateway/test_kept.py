@@ -7,8 +7,6 @@ import json
 import os
 import sqlite3
 import stat
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
@@ -45,6 +43,7 @@ from tests.support.clock import FakeClock
 from tests.support.gateway.process import one_gateway
 from tests.support.gateway.running import until
 from tests.support.gateway.stores import ACCOUNT, DAY, START_US, Stores, card, open_stores, person, texts_of, whatsapp
+from tests.support.processes import commands
 from tests.support.servers import postgres
 
 CANARY = "PhoneCanary61x"
@@ -459,8 +458,7 @@ async def test_what_a_lost_key_sealed_is_given_up_by_a_command_and_the_next_star
         await stores.say(CANARY)
     (tmp_path / KEY_FILE).unlink()
     environment = {**os.environ, "GATEWAY_DATA_DIR": str(tmp_path)}
-    command = [sys.executable, "-m", "phylactery_gateway", "forget-sealed"]
-    done = await asyncio.to_thread(subprocess.run, command, env=environment, capture_output=True, text=True)
+    done = await asyncio.to_thread(commands.run, "phylactery_gateway", "forget-sealed", environment=environment)
     assert (done.returncode, done.stderr) == (0, "")
     assert "2 messages that were not delivered yet are given up" in done.stdout
     async with open_stores(tmp_path) as stores:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import signal
-import subprocess
-import sys
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,6 +24,7 @@ from tests.support.agent.graph import Died, dies_at
 from tests.support.agent.inspector import LocalInspector
 from tests.support.agent.models import HELLO, limited, used
 from tests.support.agent.stores import ANA, Stores
+from tests.support.processes import commands
 from tests.support.processes.cancelling import Cut
 from tests.support.servers.model_server import ModelServer, hangs, says
 
@@ -149,12 +150,10 @@ async def test_killed_at_any_point_a_reply_that_was_kept_is_paid_once(
 ) -> None:
     server.otherwise = lambda _asked: says("paid", usage=(5, 1))
     await stores.accepted()
-    command = [sys.executable, "-m", "tests.support.processes.dying_model_call"]
     url = stores.database.engine.url.render_as_string(hide_password=False)
-    done = await asyncio.to_thread(
-        subprocess.run, [*command, url, server.url, "first", crash_at], capture_output=True, timeout=120, check=False
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()[-2_000:]
+    run = partial(commands.run, "tests.support.processes.dying_model_call", environment=os.environ)
+    done = await asyncio.to_thread(run, url, server.url, "first", crash_at)
+    assert done.returncode == -signal.SIGKILL, done.stderr[-2_000:]
     stores.pass_time(31)
     claim = await stores.claimed(holder="second")
     model = RunModels(models, stores.database, stores.clock).of(claim.lease, LocalInspector())

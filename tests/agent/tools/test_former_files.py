@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -24,6 +22,7 @@ from phylactery_chassis.util import crashpoints
 from tests.support.agent.files import LIMITS, MAX_FILE_BYTES
 from tests.support.agent.graph import FakeMemories, FakeOutputs
 from tests.support.agent.system import DONE, System, open_system
+from tests.support.processes import commands
 
 
 class KilledError(BaseException):
@@ -281,13 +280,8 @@ def test_versions_find_their_people_again_under_new_names(tmp_path: Path) -> Non
 
 
 def told(folder: Path, *given: str) -> tuple[int, Sequence[str], str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "phylactery_agent", "workspaces", *given],
-        env={"AGENT_DATA_DIR": str(folder / "agent"), "AGENT_SANDBOX_DIR": str(folder / "sandbox"), "PATH": ""},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    places = {"AGENT_DATA_DIR": str(folder / "agent"), "AGENT_SANDBOX_DIR": str(folder / "sandbox"), "PATH": ""}
+    done = commands.run("phylactery_agent", "workspaces", *given, environment=places)
     return done.returncode, done.stdout.splitlines(), done.stderr
 
 

@@ -7,7 +7,6 @@ import base64
 import os
 import random
 import sqlite3
-import sys
 from pathlib import Path
 
 import grpc
@@ -18,6 +17,7 @@ from phylactery_chassis.auth.identity import Principal, Role, bind_principal
 from phylactery_memory.api.outputs import OutputServicer
 
 from tests.support.databases.power import Disk
+from tests.support.processes import commands
 
 LONG = "línea larga 🜛\r\n" * 8_000
 
@@ -184,17 +184,17 @@ async def test_a_stream_that_ends_because_the_client_is_gone_is_no_whole_output(
     assert memory.count("outputs") == 0
 
 
+def start_memory(folder: Path, *, port: str) -> commands.Finished:
+    """Start a memory of its own process that does not come to serve."""
+    settings = {"MEMORY_PORT": port, "MEMORY_DATA_DIR": str(folder)}
+    return commands.run("phylactery_memory", environment={**os.environ, **settings})
+
+
 @pytest.mark.slow
 async def test_a_wrong_setting_is_one_sentence_and_exit_code_two(tmp_path):
-    child = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "phylactery_memory",
-        env={**os.environ, "MEMORY_PORT": "nope", "MEMORY_DATA_DIR": str(tmp_path)},
-        stderr=asyncio.subprocess.PIPE,
-    )
-    said = (await child.communicate())[1].decode()
-    assert child.returncode == 2
+    done = await asyncio.to_thread(start_memory, tmp_path, port="nope")
+    said = done.stderr
+    assert done.returncode == 2
     assert said.startswith("memory: MEMORY_PORT: ")
     assert said.count("\n") == 1
 
@@ -205,16 +205,9 @@ async def test_a_database_of_a_newer_program_is_named_and_not_touched(tmp_path):
         connection.execute("CREATE TABLE phylactery_memory_version (version_num VARCHAR(32) NOT NULL)")
         connection.execute("INSERT INTO phylactery_memory_version VALUES ('9999')")
     connection.close()
-    child = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "phylactery_memory",
-        env={**os.environ, "MEMORY_PORT": "0", "MEMORY_DATA_DIR": str(tmp_path)},
-        stderr=asyncio.subprocess.PIPE,
-    )
-    said = (await child.communicate())[1].decode()
-    assert child.returncode == 2
-    assert "newer" in said
+    done = await asyncio.to_thread(start_memory, tmp_path, port="0")
+    assert done.returncode == 2
+    assert "newer" in done.stderr
 
 
 async def test_after_a_failed_sync_every_write_is_refused_reads_go_on_and_the_next_start_serves(

@@ -6,8 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -18,6 +16,7 @@ from grpc import aio
 from phylactery_chassis.errors import StartError, Unavailable
 from phylactery_memory.outputs.bucket import Bucket
 
+from tests.support.processes.forks import Forked
 from tests.support.servers import s3
 
 Code = grpc.StatusCode
@@ -251,7 +250,7 @@ class Process:
             "MEMORY_READY_FILE": str(self.ready), "MEMORY_LOG_LEVEL": "ERROR", "MEMORY_GC_SECONDS": "0.2",
             "MEMORY_OUTPUT_TTL_DAYS": "0", "CRASH_SERVICE": "memory", "CRASH_AT": point,
         }  # fmt: skip
-        self.child = subprocess.Popen([sys.executable, "-m", "tests.support.processes.crashing"], env=environment)
+        self.child = Forked("tests.support.processes.crashing", environment=environment)
 
     async def port(self) -> int:
         async with asyncio.timeout(60):

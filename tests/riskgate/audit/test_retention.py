@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from pydantic import ValidationError
 from structlog.testing import capture_logs
 
 from tests.support.clock import FakeClock
+from tests.support.processes import commands
 from tests.support.riskgate.command import run
 
 READ, PAY = ("list_dir", "{}"), ("pay", '{"to":"sesame-open"}')
@@ -251,16 +251,13 @@ def command(gate, *words: object, crash_at: str = "") -> tuple[list[str], dict[s
     environment["CRASH_AT"] = crash_at or "never"
     if gate.settings.database_url:
         environment["RISKGATE_DATABASE_URL"] = str(gate.settings.database_url)
-    return [sys.executable, "-m", "tests.support.processes.crashing", *map(str, words)], os.environ | environment
+    return ["tests.support.processes.crashing", *map(str, words)], os.environ | environment
 
 
 async def finished(gate, *words: object, crash_at: str = "") -> tuple[int, str]:
     line, environment = command(gate, *words, crash_at=crash_at)
-    process = await asyncio.create_subprocess_exec(
-        *line, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    out, _ = await process.communicate()
-    return process.returncode or 0, out.decode()
+    done = await asyncio.to_thread(commands.run, *line, environment=environment)
+    return done.returncode, done.stdout + done.stderr
 
 
 def all_exported(gate) -> dict[str, object]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -16,6 +14,7 @@ from typing import Any
 from phylactery_gateway.loopback.graph_api import GraphServer
 
 from tests.support.gateway.running import environment_of, open_servers, settings_of, until
+from tests.support.processes import commands
 from tests.support.processes.forks import Forked
 from tests.support.processes.ports import lasting_port
 
@@ -54,9 +53,9 @@ class GatewayProcess:
     async def lift(self, *bsuids: str) -> None:
         """Let people do what any user may, by the command of an operator."""
         for bsuid in bsuids or ("ES.13491208655302741918",):
-            command = [sys.executable, "-m", "phylactery_gateway", "lift", "whatsapp", bsuid]
-            run = partial(subprocess.run, command, env={**os.environ, **self._environment}, check=True)
-            await asyncio.to_thread(run)
+            run = partial(commands.run, environment={**os.environ, **self._environment})
+            done = await asyncio.to_thread(run, "phylactery_gateway", "lift", "whatsapp", bsuid)
+            assert done.returncode == 0, done.stderr
 
     async def died(self) -> None:
         assert self.process is not None

@@ -11,22 +11,13 @@ import sys
 import time
 from pathlib import Path
 
-from tests.support.processes.forks import Forked, shared_address
+from tests.support.processes.commands import forking_phylactery
+from tests.support.processes.forks import Forked
 from tests.support.processes.interrupts import interruptible
 
 _LEADS = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 """Replaces itself by a command that controls the terminal."""
 COMMAND = str(Path(sys.executable).with_name("phylactery"))
-_FORK = """
-import signal
-from phylactery_cli import main, supervisor
-from tests.support.processes import forks, stack
-signal.signal(signal.SIGINT, signal.default_int_handler)
-forks.share_forks({address!r})
-supervisor.Stack._begin = stack.ForkedStack._begin
-main.app(prog_name="phylactery")
-"""
-"""The command as a fork, whose services are forks too: an interpreter that begins anew takes three seconds for each."""
 
 
 class Terminal:
@@ -49,8 +40,8 @@ class Terminal:
                     start_new_session=True,
                 )
         else:
-            text = _FORK.format(address=shared_address())
-            self._process = Forked("-c", [text, *arguments], environment, terminal=Path(os.ttyname(inside)))
+            words = [forking_phylactery(), *arguments]
+            self._process = Forked("-c", words, environment, terminal=Path(os.ttyname(inside)))
         self.pid = self._process.pid
         self.seen = ""
 

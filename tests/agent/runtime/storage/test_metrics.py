@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
 
 import pytest
+
+from tests.support.processes import commands
 
 TURNS = """
 import asyncio, json, sys
@@ -53,8 +54,7 @@ asyncio.run(main())
 def test_every_metric_of_memory_is_read_with_what_the_turns_did(tmp_path: Path) -> None:
     """A process of its own: a process has one meter provider, once."""
     out = tmp_path / "metrics.json"
-    command = [sys.executable, "-c", TURNS, str(tmp_path / "data"), str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    done = commands.run("-c", TURNS, str(tmp_path / "data"), str(out), environment=os.environ)
     assert done.returncode == 0, done.stderr[-3_000:]
     found = json.loads(out.read_text())
     assert {name for name in found if name.startswith("memory.")} == {
