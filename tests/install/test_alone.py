@@ -19,9 +19,7 @@ from phylactery_chassis.rpc.healthcheck import serving
 from tests.support.packages.installing import (
     ROOT,
     Alone,
-    build_wheels,
     files_in,
-    install,
     ours_needed,
     skip_if_unreachable,
 )
@@ -87,18 +85,6 @@ for name in names:
     importlib.import_module(name.removesuffix(".__init__"))
 print(json.dumps(names))
 """
-
-
-@pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Every distribution's wheel, by name."""
-    return build_wheels(tmp_path_factory.mktemp("wheels"))
-
-
-@pytest.fixture
-def alone(wheels: dict[str, Path], tmp_path: Path) -> Callable[[str], Alone]:
-    """Install one distribution."""
-    return lambda name: install(name, wheels, tmp_path)
 
 
 def evaluate(target: str) -> riskgate_pb2.EvaluateResponse:
@@ -241,9 +227,7 @@ def test_the_agent_alone_serves_and_says_when_the_others_are_away(alone: Callabl
         assert answer.reply.text
 
 
-def test_the_client_alone_needs_no_chassis_and_talks_to_a_real_service(
-    wheels: dict[str, Path], tmp_path: Path, alone: Callable[[str], Alone]
-):
+def test_the_client_alone_needs_no_chassis_and_talks_to_a_real_service(alone: Callable[[str], Alone]):
     client = alone("phylactery-client")
     for module in (*GRAPH, "phylactery_chassis", "phylactery_agent", "sqlalchemy", "alembic", "structlog", "pydantic"):
         assert not client.has(module), module
@@ -256,7 +240,7 @@ async def main():
         print((await gate.evaluate(call, thread_id="t1", run_id="r1")).decision)
 asyncio.run(main())
 """
-    gate = install("phylactery-riskgate", wheels, tmp_path / "gate")
+    gate = alone("phylactery-riskgate")
     with gate.serving("riskgate") as target:
         assert "ALLOW" in client.run("python", "-c", script, target)
 

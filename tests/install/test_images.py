@@ -28,7 +28,7 @@ from phylactery_riskgate.settings import RiskGateSettings
 
 from tests.support.packages.ignoring import keeps_out
 from tests.support.packages.images import COMPOSE, ROOT, compose, image, resolved, stages
-from tests.support.packages.installing import Alone, uv
+from tests.support.packages.installing import Alone, lend_bytecode, uv
 from tests.support.processes.stack import FREE_PORTS
 
 SETTINGS: dict[str, type[ServiceSettings]] = {
@@ -211,6 +211,7 @@ def test_what_the_build_does_installs_a_service_that_serves(service: str, tmp_pa
     assert options[1:3] == ["pip", "install"]
     for paths in commands:
         uv(*(option for option in options[1:] if option != "--no-cache"), *paths, folder=source)
+    lend_bytecode(place.folder)
     with place.serving(service) as target:
         assert serving(target)
         place.run("python", "-m", "phylactery_chassis.rpc.healthcheck", target)

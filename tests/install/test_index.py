@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.packages.index import PackageIndex, normalized, serving_index
-from tests.support.packages.installing import ROOT, build_wheels, declared, ours_needed
+from tests.support.packages.installing import ROOT, declared, ours_needed
 
 pytestmark = [pytest.mark.slow, pytest.mark.installs, pytest.mark.xdist_group("install"), pytest.mark.timeout(600)]
 
@@ -36,7 +36,7 @@ FOLDERS = {
     "phylactery-mcp-proxy": "clients/mcp-proxy",
     "phylactery-runtime": "clients/runtime",
 }
-PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--ignore-installed")
+PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--ignore-installed", "--no-compile")
 UV = (str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet", "--no-build-isolation", "--no-cache")
 slow = pytest.mark.slow
 
@@ -100,8 +100,9 @@ def test_the_command_of_the_manual_names_every_folder_and_installs_them(index: P
 
 
 @slow
-def test_a_release_names_exact_versions_and_installs_from_its_own_wheels(index: PackageIndex, tmp_path: Path):
-    wheels = build_wheels(tmp_path / "wheels")
+def test_a_release_names_exact_versions_and_installs_from_its_own_wheels(
+    index: PackageIndex, wheels: dict[str, Path], tmp_path: Path
+):
     assert wheels.keys() == FOLDERS.keys()
     for name in wheels:
         for needed in declared(name, wheels):

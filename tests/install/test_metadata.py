@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.packages.installing import build_wheels, files_in, wheel_metadata
+from tests.support.packages.installing import files_in, wheel_metadata
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (
@@ -103,8 +103,7 @@ def test_a_distribution_carries_the_licence_and_describes_itself(folder: str):
 @pytest.mark.installs
 @pytest.mark.xdist_group("install")
 @pytest.mark.timeout(600)
-def test_a_wheel_carries_licence_authors_and_page(tmp_path: Path):
-    wheels = build_wheels(tmp_path)
+def test_a_wheel_carries_licence_authors_and_page(wheels: dict[str, Path]):
     assert len(wheels) == len(FOLDERS)
     for name, wheel in wheels.items():
         metadata = wheel_metadata(wheel)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import filecmp
 import json
 import os
 import re
@@ -13,7 +14,9 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
+from sysconfig import get_path
 
 import pytest
 
@@ -139,15 +142,32 @@ class Alone:
                 assert process.wait(60) == 0, "it did not end cleanly at SIGTERM"
 
 
-def install(name: str, wheels: Mapping[str, Path], folder: Path) -> Alone:
+def install(name: str, wheels: Mapping[str, Path], folder: Path) -> Path:
     """Create a clean environment with a distribution and those of ours it depends on, and nothing else."""
-    alone = Alone(folder / "env", folder / "elsewhere")
-    alone.elsewhere.mkdir(parents=True)
+    alone = Alone(folder, folder)
     uv("venv", "--quiet", "--python", sys.executable, alone.folder)
     ours = [wheels[one] for one in sorted(ours_needed(name, wheels))]
     pins = "constraints-google-adk.txt" if name == "phylactery-google-adk" else "constraints.txt"
     uv("pip", "install", "--quiet", "--python", alone.program("python"), "--constraint", pins, *ours)
-    return alone
+    lend_bytecode(alone.folder)
+    return alone.folder
+
+
+def lend_bytecode(environment: Path) -> None:
+    """Give a new environment what this one has compiled of the very same files, which takes it seconds of every start.
+
+    A file that differs, or that was never imported here, is compiled there as ever.
+    """
+    own, there = (Path(get_path("purelib", vars={"base": str(base)})) for base in (sys.prefix, environment))
+    for source in there.rglob("*.py"):
+        same = own / source.relative_to(there)
+        compiled = Path(cache_from_source(str(same)))
+        if compiled.exists() and same.exists() and filecmp.cmp(source, same, shallow=False):
+            read, lent = compiled.read_bytes(), Path(cache_from_source(str(source)))
+            if read[4:8] == bytes(4):  # bytecode that is checked by its source's time and size
+                lent.parent.mkdir(exist_ok=True)
+                time_of = int(source.stat().st_mtime) & 0xFFFF_FFFF
+                lent.write_bytes(read[:8] + time_of.to_bytes(4, "little") + read[12:])
 
 
 def _clean() -> dict[str, str]:
