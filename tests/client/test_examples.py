@@ -24,33 +24,31 @@ def examples(folder: Path) -> list[Path]:
     return written
 
 
-def mypy(folder: Path, cache: Path, *files: Path) -> str:
+def mypy(folder: Path, *files: Path) -> str:
     """Return what mypy finds with no configuration but --strict, as a reader who installed the client runs it."""
-    options = ("--strict", "--config-file=", f"--cache-dir={cache}")
+    options = ("--strict", "--config-file=", f"--cache-dir={CACHE}")
     command = [sys.executable, "-m", "mypy", *options, *map(str, files)]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of what mypy found in the client, which takes it most of a minute."""
-    return tmp_path_factory.mktemp("mypy")
+CACHE = ROOT / ".mypy_cache" / "examples"
+"""What mypy found in the client, which takes it most of a minute; it looks again at what has changed since."""
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("examples")
-def test_the_examples_pass_mypy_strict(tmp_path: Path, cache: Path) -> None:
+def test_the_examples_pass_mypy_strict(tmp_path: Path) -> None:
     files = examples(tmp_path)
     assert {file.name for file in files} >= {"README_1.py", "chat_1.py", "receipts_1.py"}
-    assert mypy(tmp_path, cache, *files) == f"Success: no issues found in {len(files)} source files\n"
+    assert mypy(tmp_path, *files) == f"Success: no issues found in {len(files)} source files\n"
 
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("examples")
-def test_an_example_that_does_not_would_be_found(tmp_path: Path, cache: Path) -> None:
+def test_an_example_that_does_not_would_be_found(tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(
         "from phylactery_client import PhylacteryClient\n\n\n"
         "async def main(agent: PhylacteryClient) -> int:\n"
         "    return await agent.get_thread('t1')\n"
     )
-    assert "Incompatible return value type" in mypy(tmp_path, cache, tmp_path / "wrong.py")
+    assert "Incompatible return value type" in mypy(tmp_path, tmp_path / "wrong.py")
