@@ -7,13 +7,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from phylactery.agent.v1 import tool_pb2
 from phylactery_agent.tools.mcp.config import ServerConfig, ToolConfig
 
+from tests.support.processes.shells import forking_commands
 from tests.support.processes.stack import lasting_ports
 
 pytestmark = pytest.mark.slow
@@ -28,22 +28,21 @@ def test_the_page_leads_from_a_servers_command_to_an_approved_call(tmp_path: Pat
     ports = lasting_ports()
     script = "set -euo pipefail\n" + "\n".join(BLOCKS).replace("127.0.0.1:50051", f"127.0.0.1:{ports['agent']}")
     script += "\nkill %1; wait\n"
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = {**os.environ, "PATH": path, **{f"{name.upper()}_PORT": str(port) for name, port in ports.items()}}
-    process = subprocess.Popen(
-        ["bash", "-c", script],
-        cwd=tmp_path,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        said, errors = process.communicate(timeout=280)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+    with forking_commands(tmp_path / "commands") as path:
+        process = subprocess.Popen(
+            ["bash", "-c", script],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path, **{f"{name.upper()}_PORT": str(port) for name, port in ports.items()}},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            said, errors = process.communicate(timeout=280)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 0, f"{said[-2_000:]}\n{errors[-2_000:]}"
     assert "NEW mcp_shelf_add_book" in said or "NUEVA mcp_shelf_add_book" in said
     assert "“Dune” stands on the shelf." in said

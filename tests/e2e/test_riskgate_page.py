@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.processes.ports import lasting_port
+from tests.support.processes.shells import forking_commands
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "riskgate.md").read_text(encoding="utf-8")
@@ -31,22 +32,22 @@ def test_the_page_leads_from_nothing_to_a_verified_log(tmp_path: Path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     port = lasting_port()
     script = "set -euo pipefail\n" + "\n".join(BLOCKS).replace("127.0.0.1:50052", f"127.0.0.1:{port}")
-    env = {**os.environ, "PATH": PATH, "RISKGATE_PORT": str(port)}
     script += "\nkill %1; wait\n"
-    process = subprocess.Popen(
-        ["bash", "-c", script],
-        cwd=tmp_path,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        said, errors = process.communicate(timeout=300)
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+    with forking_commands(tmp_path / "commands") as path:
+        process = subprocess.Popen(
+            ["bash", "-c", script],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": f"{path}{os.pathsep}{PATH}", "RISKGATE_PORT": str(port)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            said, errors = process.communicate(timeout=300)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 0, f"{said[-2_000:]}\n{errors[-2_000:]}"
 
     def read(name: str) -> dict:

@@ -6,13 +6,14 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from phylactery_riskgate.domain.catalog.catalog import read_catalog
 from phylactery_riskgate.domain.catalog.check import Gap
 from phylactery_riskgate.domain.documents import read_document
+
+from tests.support.processes.shells import forking_commands
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "catalog.md").read_text(encoding="utf-8")
@@ -38,16 +39,16 @@ FORMS = """  - name: send_email
 @pytest.mark.slow
 def test_the_page_leads_from_a_list_of_tools_to_a_catalog_that_lacks_nothing(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", "set -euo pipefail\n" + "\n".join(COMMANDS)],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    with forking_commands(tmp_path / "commands") as path:
+        done = subprocess.run(
+            ["bash", "-c", "set -euo pipefail\n" + "\n".join(COMMANDS)],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
     assert done.returncode == 0, done.stderr
     assert "something is missing" in done.stdout
     assert json.loads((tmp_path / "try" / "check.json").read_text())["ok"]

@@ -39,21 +39,29 @@ class Forked:
         words: Sequence[object] = (),
         environment: Mapping[str, str] = os.environ,
         *,
+        stdin: Path = _NOWHERE,
         out: Path = _NOWHERE,
         err: Path = _NOWHERE,
         terminal: Path | None = None,
+        folder: Path | None = None,
     ) -> None:
         """Start `python -m module words` with exactly this environment; out and err are appended to.
 
         If the module is -c, the first word is the program text. A terminal is one for all three, and controlled by the
-        program.
+        program. The working folder is that of the first fork's parent if none is named.
         """
         self.args = [module, *map(str, words)]
-        files = [str(path) for path in ((terminal,) * 3 if terminal else (_NOWHERE, out, err))]
-        self._process = _FORKS.Process(target=_become, args=(self.args, dict(environment), files), daemon=True)
+        files = [str(path) for path in ((terminal,) * 3 if terminal else (stdin, out, err))]
+        place = str(folder or "")
+        self._process = _FORKS.Process(target=_become, args=(self.args, dict(environment), files, place), daemon=True)
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
+
+    @property
+    def sentinel(self) -> int:
+        """Return what select() finds readable when the program has ended."""
+        return self._process.sentinel
 
     @property
     def returncode(self) -> int | None:
@@ -100,13 +108,16 @@ def share_forks(address: str) -> None:
     multiprocessing.util._exit_function = lambda *_: None  # it would end what the program itself left behind
 
 
-def _become(words: list[str], environment: dict[str, str], files: list[str]) -> None:
+def _become(words: list[str], environment: dict[str, str], files: list[str], folder: str) -> None:
     """Turn this process into what Python would have started for the words."""
     os.setsid()
+    if folder:
+        os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    how = os.O_RDWR if len({*files}) == 1 else os.O_RDONLY  # one terminal for all; a pipe opened to write never ends
     for number, path in enumerate(files):
-        opened = os.open(path, os.O_RDWR if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        opened = os.open(path, how if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(opened, number)
         os.close(opened)
     sys.stdin, sys.stdout, sys.stderr = (
