@@ -226,9 +226,9 @@ async def test_a_person_gets_no_more_than_the_pair_rate_allows(tmp_path: Path) -
 @pytest.mark.slow
 async def test_both_directions_count_for_the_number(tmp_path: Path) -> None:
     async with open_gateway(tmp_path, whatsapp_number_rate=2) as desk:
+        began = time.monotonic()  # before the first that counts, however long they take
         for place in range(6):
             await desk.phone(f"ES.{place}", f"34{place}").send({"type": "text", "text": {"body": "hola"}})
-        began = time.monotonic()
         await desk.phone("ES.9", "349").send(STICKER)
         await desk.until(lambda: desk.graph.sent, "the reply")
         assert time.monotonic() - began > 2

@@ -189,7 +189,7 @@ async def test_a_claim_waits_for_nobody_who_ends_one_of_the_runs_that_wait(store
             sa.select(THREADS.c.thread_key).where(THREADS.c.thread_key == T1),
         ):
             ending.execute(query.with_for_update()).all()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):  # where it waits, it waits for the end of this block
             with pytest.raises(LeaseLostError, match="written by another process"):
                 await stores.claims.claim_next(T1, "me")
     assert len((await stores.claimed()).beside) == 2
