@@ -883,21 +883,28 @@ class ForgetMemoryRequest(_message.Message):
 
     MEMORY_ID_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    RESTORE_SUPERSEDED_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
     """memory_id is the memory. Required."""
     etag: _builtins.str
     """etag is the last etag of the memory read by the caller; if the memory has changed since, the call fails with
     ABORTED. Empty deletes it unconditionally.
     """
+    restore_superseded: _builtins.bool
+    """restore_superseded makes what it superseded valid again, in the same transaction, as if it had never been written;
+    so are the values that the profile had taken from it. A memory that was itself superseded since fails with
+    FAILED_PRECONDITION and MEMORY_SUPERSEDED, and nothing changes.
+    """
     def __init__(
         self,
         *,
         memory_id: _builtins.str = ...,
         etag: _builtins.str = ...,
+        restore_superseded: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "memory_id", b"memory_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["etag", b"etag", "memory_id", b"memory_id", "restore_superseded", b"restore_superseded"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -909,12 +916,19 @@ class ForgetMemoryResponse(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    RESTORED_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def restored(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """restored are the memories that are valid again. Empty unless restore_superseded was set."""
+
     def __init__(
         self,
+        *,
+        restored: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["restored", b"restored"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -370,3 +370,149 @@ class RevokeDecisionResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RevokeDecisionResponse: _TypeAlias = RevokeDecisionResponse  # noqa: Y015
+
+@_typing.final
+class UndoFailure(_message.Message):
+    """UndoFailure is one tool whose undo has failed in a tenant."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOOL_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
+    FAIL_TIME_FIELD_NUMBER: _builtins.int
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    tool: _builtins.str
+    """tool is the tool's name in the catalog."""
+    tenant: _builtins.str
+    """tenant is the tenant."""
+    execution_id: _builtins.str
+    """execution_id is the execution whose effect could not be taken back."""
+    error_code: _builtins.str
+    """error_code is the code of the failure, for example UNDO_LOST."""
+    @_builtins.property
+    def fail_time(self) -> _timestamp_pb2.Timestamp:
+        """fail_time is when the first failure since the last clearing was reported."""
+
+    def __init__(
+        self,
+        *,
+        tool: _builtins.str = ...,
+        tenant: _builtins.str = ...,
+        fail_time: _timestamp_pb2.Timestamp | None = ...,
+        execution_id: _builtins.str = ...,
+        error_code: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fail_time", b"fail_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "execution_id", b"execution_id", "fail_time", b"fail_time", "tenant", b"tenant", "tool", b"tool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UndoFailure: _TypeAlias = UndoFailure  # noqa: Y015
+
+@_typing.final
+class ListUndoFailuresRequest(_message.Message):
+    """ListUndoFailuresRequest requests the failures."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_FIELD_NUMBER: _builtins.int
+    tenant: _builtins.str
+    """tenant is the tenant. Empty means the caller's own tenant; another one requires the role installation_operator."""
+    def __init__(
+        self,
+        *,
+        tenant: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["tenant", b"tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListUndoFailuresRequest: _TypeAlias = ListUndoFailuresRequest  # noqa: Y015
+
+@_typing.final
+class ListUndoFailuresResponse(_message.Message):
+    """ListUndoFailuresResponse contains the failures."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FAILURES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def failures(self) -> _containers.RepeatedCompositeFieldContainer[Global___UndoFailure]:
+        """failures are the failures, by tool."""
+
+    def __init__(
+        self,
+        *,
+        failures: _abc.Iterable[Global___UndoFailure] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["failures", b"failures"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListUndoFailuresResponse: _TypeAlias = ListUndoFailuresResponse  # noqa: Y015
+
+@_typing.final
+class ClearUndoFailureRequest(_message.Message):
+    """ClearUndoFailureRequest names the tool to trust again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOOL_FIELD_NUMBER: _builtins.int
+    TENANT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    tool: _builtins.str
+    """tool is the tool's name in the catalog, 1 to 128 characters. Required."""
+    tenant: _builtins.str
+    """tenant is the tenant. Empty means the caller's own tenant; another one requires the role installation_operator."""
+    reason: _builtins.str
+    """reason is recorded in the log, at most 500 characters."""
+    def __init__(
+        self,
+        *,
+        tool: _builtins.str = ...,
+        tenant: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "tenant", b"tenant", "tool", b"tool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClearUndoFailureRequest: _TypeAlias = ClearUndoFailureRequest  # noqa: Y015
+
+@_typing.final
+class ClearUndoFailureResponse(_message.Message):
+    """ClearUndoFailureResponse is the result."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CLEARED_FIELD_NUMBER: _builtins.int
+    AUDIT_INDEX_FIELD_NUMBER: _builtins.int
+    AUDIT_LOG_FIELD_NUMBER: _builtins.int
+    cleared: _builtins.bool
+    """cleared is true if there was a failure; otherwise nothing was recorded."""
+    audit_index: _builtins.int
+    """audit_index is the index of the record in the log audit_log; 0 unless cleared."""
+    audit_log: _builtins.str
+    """audit_log is the log that contains the record."""
+    def __init__(
+        self,
+        *,
+        cleared: _builtins.bool = ...,
+        audit_index: _builtins.int = ...,
+        audit_log: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["audit_index", b"audit_index", "audit_log", b"audit_log", "cleared", b"cleared"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClearUndoFailureResponse: _TypeAlias = ClearUndoFailureResponse  # noqa: Y015

@@ -60,6 +60,16 @@ class ControlServiceStub:
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.RevokeDecisionRequest.SerializeToString,
                 response_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.RevokeDecisionResponse.FromString,
                 _registered_method=True)
+        self.ListUndoFailures = channel.unary_unary(
+                '/phylactery.riskgate.v1.ControlService/ListUndoFailures',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListUndoFailuresRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListUndoFailuresResponse.FromString,
+                _registered_method=True)
+        self.ClearUndoFailure = channel.unary_unary(
+                '/phylactery.riskgate.v1.ControlService/ClearUndoFailure',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ClearUndoFailureRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ClearUndoFailureResponse.FromString,
+                _registered_method=True)
 
 
 class ControlServiceServicer:
@@ -102,6 +112,23 @@ class ControlServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListUndoFailures(self, request, context):
+        """ListUndoFailures lists the tools of the caller's tenant whose undo has failed: their calls count as ones that cannot
+        be taken back (context.usage.undo_failed). Requires the role installation_operator, operator, policy_admin or
+        auditor.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ClearUndoFailure(self, request, context):
+        """ClearUndoFailure trusts the undo of a tool again, in one tenant. Requires the role operator, policy_admin or
+        installation_operator. Repeating it has no effect.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ControlServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -124,6 +151,16 @@ def add_ControlServiceServicer_to_server(servicer, server):
                     servicer.RevokeDecision,
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.RevokeDecisionRequest.FromString,
                     response_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.RevokeDecisionResponse.SerializeToString,
+            ),
+            'ListUndoFailures': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListUndoFailures,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListUndoFailuresRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListUndoFailuresResponse.SerializeToString,
+            ),
+            'ClearUndoFailure': grpc.unary_unary_rpc_method_handler(
+                    servicer.ClearUndoFailure,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ClearUndoFailureRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ClearUndoFailureResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -240,6 +277,60 @@ class ControlService:
             '/phylactery.riskgate.v1.ControlService/RevokeDecision',
             phylactery_dot_riskgate_dot_v1_dot_control__pb2.RevokeDecisionRequest.SerializeToString,
             phylactery_dot_riskgate_dot_v1_dot_control__pb2.RevokeDecisionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListUndoFailures(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.riskgate.v1.ControlService/ListUndoFailures',
+            phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListUndoFailuresRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListUndoFailuresResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ClearUndoFailure(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.riskgate.v1.ControlService/ClearUndoFailure',
+            phylactery_dot_riskgate_dot_v1_dot_control__pb2.ClearUndoFailureRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_control__pb2.ClearUndoFailureResponse.FromString,
             options,
             channel_credentials,
             insecure,

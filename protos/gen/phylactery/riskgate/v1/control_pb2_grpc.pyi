@@ -53,6 +53,15 @@ class ControlServiceStub:
     """RevokeDecision voids a decision permanently: its permits are refused, no new permit is issued, and its approval is
     closed. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
     """
+    ListUndoFailures: _grpc.UnaryUnaryMultiCallable[_control_pb2.ListUndoFailuresRequest, _control_pb2.ListUndoFailuresResponse]
+    """ListUndoFailures lists the tools of the caller's tenant whose undo has failed: their calls count as ones that cannot
+    be taken back (context.usage.undo_failed). Requires the role installation_operator, operator, policy_admin or
+    auditor.
+    """
+    ClearUndoFailure: _grpc.UnaryUnaryMultiCallable[_control_pb2.ClearUndoFailureRequest, _control_pb2.ClearUndoFailureResponse]
+    """ClearUndoFailure trusts the undo of a tool again, in one tenant. Requires the role operator, policy_admin or
+    installation_operator. Repeating it has no effect.
+    """
 
 @_typing.type_check_only
 class ControlServiceAsyncStub(ControlServiceStub):
@@ -78,6 +87,15 @@ class ControlServiceAsyncStub(ControlServiceStub):
     RevokeDecision: _aio.UnaryUnaryMultiCallable[_control_pb2.RevokeDecisionRequest, _control_pb2.RevokeDecisionResponse]  # type: ignore[assignment]
     """RevokeDecision voids a decision permanently: its permits are refused, no new permit is issued, and its approval is
     closed. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
+    """
+    ListUndoFailures: _aio.UnaryUnaryMultiCallable[_control_pb2.ListUndoFailuresRequest, _control_pb2.ListUndoFailuresResponse]  # type: ignore[assignment]
+    """ListUndoFailures lists the tools of the caller's tenant whose undo has failed: their calls count as ones that cannot
+    be taken back (context.usage.undo_failed). Requires the role installation_operator, operator, policy_admin or
+    auditor.
+    """
+    ClearUndoFailure: _aio.UnaryUnaryMultiCallable[_control_pb2.ClearUndoFailureRequest, _control_pb2.ClearUndoFailureResponse]  # type: ignore[assignment]
+    """ClearUndoFailure trusts the undo of a tool again, in one tenant. Requires the role operator, policy_admin or
+    installation_operator. Repeating it has no effect.
     """
 
 class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -125,6 +143,27 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_control_pb2.RevokeDecisionResponse, _abc.Awaitable[_control_pb2.RevokeDecisionResponse]]:
         """RevokeDecision voids a decision permanently: its permits are refused, no new permit is issued, and its approval is
         closed. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
+        """
+
+    @_abc_1.abstractmethod
+    def ListUndoFailures(
+        self,
+        request: _control_pb2.ListUndoFailuresRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_control_pb2.ListUndoFailuresResponse, _abc.Awaitable[_control_pb2.ListUndoFailuresResponse]]:
+        """ListUndoFailures lists the tools of the caller's tenant whose undo has failed: their calls count as ones that cannot
+        be taken back (context.usage.undo_failed). Requires the role installation_operator, operator, policy_admin or
+        auditor.
+        """
+
+    @_abc_1.abstractmethod
+    def ClearUndoFailure(
+        self,
+        request: _control_pb2.ClearUndoFailureRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_control_pb2.ClearUndoFailureResponse, _abc.Awaitable[_control_pb2.ClearUndoFailureResponse]]:
+        """ClearUndoFailure trusts the undo of a tool again, in one tenant. Requires the role operator, policy_admin or
+        installation_operator. Repeating it has no effect.
         """
 
 def add_ControlServiceServicer_to_server(servicer: ControlServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -50,6 +50,44 @@ OUTCOME_IN_DOUBT: Outcome.ValueType  # 3
 """OUTCOME_IN_DOUBT means that it is unknown whether the effect happened."""
 Global___Outcome: _TypeAlias = Outcome  # noqa: Y015
 
+class _ReversalResult:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ReversalResultEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReversalResult.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    REVERSAL_RESULT_UNSPECIFIED: _ReversalResult.ValueType  # 0
+    """REVERSAL_RESULT_UNSPECIFIED is refused."""
+    REVERSAL_RESULT_UNDONE: _ReversalResult.ValueType  # 1
+    """REVERSAL_RESULT_UNDONE means that the state before the effect is back, and that this was checked."""
+    REVERSAL_RESULT_LEFT: _ReversalResult.ValueType  # 2
+    """REVERSAL_RESULT_LEFT means that the effect stays for a reason that is no fault of the tool: what it changed was
+    changed again since, its time has passed, or the earlier state is no longer kept.
+    """
+    REVERSAL_RESULT_FAILED: _ReversalResult.ValueType  # 3
+    """REVERSAL_RESULT_FAILED means that the tool did not restore what it was to keep. context.usage.undo_failed is true
+    for every call of its tool in this tenant from then on, until an operator clears it
+    (ControlService.ClearUndoFailure).
+    """
+
+class ReversalResult(_ReversalResult, metaclass=_ReversalResultEnumTypeWrapper):
+    """ReversalResult is what became of one effect that was to be taken back."""
+
+REVERSAL_RESULT_UNSPECIFIED: ReversalResult.ValueType  # 0
+"""REVERSAL_RESULT_UNSPECIFIED is refused."""
+REVERSAL_RESULT_UNDONE: ReversalResult.ValueType  # 1
+"""REVERSAL_RESULT_UNDONE means that the state before the effect is back, and that this was checked."""
+REVERSAL_RESULT_LEFT: ReversalResult.ValueType  # 2
+"""REVERSAL_RESULT_LEFT means that the effect stays for a reason that is no fault of the tool: what it changed was
+changed again since, its time has passed, or the earlier state is no longer kept.
+"""
+REVERSAL_RESULT_FAILED: ReversalResult.ValueType  # 3
+"""REVERSAL_RESULT_FAILED means that the tool did not restore what it was to keep. context.usage.undo_failed is true
+for every call of its tool in this tenant from then on, until an operator clears it
+(ControlService.ClearUndoFailure).
+"""
+Global___ReversalResult: _TypeAlias = ReversalResult  # noqa: Y015
+
 @_typing.final
 class EvaluateRequest(_message.Message):
     """EvaluateRequest is one proposed call with its context."""
@@ -536,6 +574,7 @@ class ReportOutcomeRequest(_message.Message):
     RESULT_HASH_FIELD_NUMBER: _builtins.int
     RESULT_SIZE_FIELD_NUMBER: _builtins.int
     ERROR_CODE_FIELD_NUMBER: _builtins.int
+    REVERSALS_FIELD_NUMBER: _builtins.int
     execution_id: _builtins.str
     """execution_id is the execution that redeemed. Required."""
     outcome: Global___Outcome.ValueType
@@ -545,7 +584,16 @@ class ReportOutcomeRequest(_message.Message):
     result_size: _builtins.int
     """result_size is the raw output's length in Unicode code points, 0 or more."""
     error_code: _builtins.str
-    """error_code is a stable code for the failure, at most 64 characters of [A-Z0-9_]. Empty on success."""
+    """error_code is a stable code for the failure, at most 64 characters of [A-Z0-9_]. Empty on success. A call that could
+    not keep what it would have replaced, and therefore did nothing, is UNDO_NOT_KEPT: that counts as a failed undo of
+    its tool.
+    """
+    @_builtins.property
+    def reversals(self) -> _containers.RepeatedCompositeFieldContainer[Global___Reversal]:
+        """reversals are the effects that this execution took back, or was to take back, at most 100: they are the record of an
+        undo, and part of the report. Empty for every other call.
+        """
+
     def __init__(
         self,
         *,
@@ -554,14 +602,45 @@ class ReportOutcomeRequest(_message.Message):
         result_hash: _builtins.str = ...,
         result_size: _builtins.int = ...,
         error_code: _builtins.str = ...,
+        reversals: _abc.Iterable[Global___Reversal] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "execution_id", b"execution_id", "outcome", b"outcome", "result_hash", b"result_hash", "result_size", b"result_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "execution_id", b"execution_id", "outcome", b"outcome", "result_hash", b"result_hash", "result_size", b"result_size", "reversals", b"reversals"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReportOutcomeRequest: _TypeAlias = ReportOutcomeRequest  # noqa: Y015
+
+@_typing.final
+class Reversal(_message.Message):
+    """Reversal is one effect that an execution took back, or was to take back."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    RESULT_FIELD_NUMBER: _builtins.int
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    execution_id: _builtins.str
+    """execution_id is the execution of the effect, redeemed by the same user. Required."""
+    result: Global___ReversalResult.ValueType
+    """result is what became of it. Required."""
+    error_code: _builtins.str
+    """error_code is a stable code for why it stays, at most 64 characters of [A-Z0-9_]. Empty if it was undone."""
+    def __init__(
+        self,
+        *,
+        execution_id: _builtins.str = ...,
+        result: Global___ReversalResult.ValueType = ...,
+        error_code: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "execution_id", b"execution_id", "result", b"result"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Reversal: _TypeAlias = Reversal  # noqa: Y015
 
 @_typing.final
 class ReportOutcomeResponse(_message.Message):
@@ -588,3 +667,46 @@ class ReportOutcomeResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ReportOutcomeResponse: _TypeAlias = ReportOutcomeResponse  # noqa: Y015
+
+@_typing.final
+class ReportToldRequest(_message.Message):
+    """ReportToldRequest names effects that the person was told of."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def execution_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """execution_ids are the executions, 1 to 100, of the calling user. An unknown one fails the request with NOT_FOUND and
+        EXECUTION_NOT_FOUND, and nothing is recorded.
+        """
+
+    def __init__(
+        self,
+        *,
+        execution_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution_ids", b"execution_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportToldRequest: _TypeAlias = ReportToldRequest  # noqa: Y015
+
+@_typing.final
+class ReportToldResponse(_message.Message):
+    """ReportToldResponse confirms the report."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportToldResponse: _TypeAlias = ReportToldResponse  # noqa: Y015

@@ -62,6 +62,11 @@ class RiskGateServiceStub:
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportOutcomeRequest.SerializeToString,
                 response_deserializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportOutcomeResponse.FromString,
                 _registered_method=True)
+        self.ReportTold = channel.unary_unary(
+                '/phylactery.riskgate.v1.RiskGateService/ReportTold',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportToldRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportToldResponse.FromString,
+                _registered_method=True)
         self.EvaluateAccess = channel.unary_unary(
                 '/phylactery.riskgate.v1.RiskGateService/EvaluateAccess',
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_access__pb2.EvaluateAccessRequest.SerializeToString,
@@ -120,6 +125,15 @@ class RiskGateServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReportTold(self, request, context):
+        """ReportTold records that the person was told of effects that ran without a question (RedeemResponse.low_stakes).
+        Until then context.usage.line_delivered is false for the calls of every later task of the same user. An effect that
+        was reported FAILED counts as told. Repeating a report has no effect.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def EvaluateAccess(self, request, context):
         """EvaluateAccess returns whether a user may perform an action, in the terms of the AuthZEN Authorization API 1.0:
         true only if Evaluate would return ALLOW without approval. It is intended for external policy enforcement points:
@@ -158,6 +172,11 @@ def add_RiskGateServiceServicer_to_server(servicer, server):
                     servicer.ReportOutcome,
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportOutcomeRequest.FromString,
                     response_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportOutcomeResponse.SerializeToString,
+            ),
+            'ReportTold': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReportTold,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportToldRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportToldResponse.SerializeToString,
             ),
             'EvaluateAccess': grpc.unary_unary_rpc_method_handler(
                     servicer.EvaluateAccess,
@@ -301,6 +320,33 @@ class RiskGateService:
             '/phylactery.riskgate.v1.RiskGateService/ReportOutcome',
             phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportOutcomeRequest.SerializeToString,
             phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportOutcomeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportTold(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.riskgate.v1.RiskGateService/ReportTold',
+            phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportToldRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_riskgate__pb2.ReportToldResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -62,6 +62,11 @@ class RiskGateServiceStub:
     """ReportOutcome records the outcome of a redeemed call. Repeating a report has no effect; a different one for the
     same execution is FAILED_PRECONDITION with OUTCOME_CONFLICT, unless it resolves IN_DOUBT.
     """
+    ReportTold: _grpc.UnaryUnaryMultiCallable[_riskgate_pb2.ReportToldRequest, _riskgate_pb2.ReportToldResponse]
+    """ReportTold records that the person was told of effects that ran without a question (RedeemResponse.low_stakes).
+    Until then context.usage.line_delivered is false for the calls of every later task of the same user. An effect that
+    was reported FAILED counts as told. Repeating a report has no effect.
+    """
     EvaluateAccess: _grpc.UnaryUnaryMultiCallable[_access_pb2.EvaluateAccessRequest, _access_pb2.EvaluateAccessResponse]
     """EvaluateAccess returns whether a user may perform an action, in the terms of the AuthZEN Authorization API 1.0:
     true only if Evaluate would return ALLOW without approval. It is intended for external policy enforcement points:
@@ -101,6 +106,11 @@ class RiskGateServiceAsyncStub(RiskGateServiceStub):
     ReportOutcome: _aio.UnaryUnaryMultiCallable[_riskgate_pb2.ReportOutcomeRequest, _riskgate_pb2.ReportOutcomeResponse]  # type: ignore[assignment]
     """ReportOutcome records the outcome of a redeemed call. Repeating a report has no effect; a different one for the
     same execution is FAILED_PRECONDITION with OUTCOME_CONFLICT, unless it resolves IN_DOUBT.
+    """
+    ReportTold: _aio.UnaryUnaryMultiCallable[_riskgate_pb2.ReportToldRequest, _riskgate_pb2.ReportToldResponse]  # type: ignore[assignment]
+    """ReportTold records that the person was told of effects that ran without a question (RedeemResponse.low_stakes).
+    Until then context.usage.line_delivered is false for the calls of every later task of the same user. An effect that
+    was reported FAILED counts as told. Repeating a report has no effect.
     """
     EvaluateAccess: _aio.UnaryUnaryMultiCallable[_access_pb2.EvaluateAccessRequest, _access_pb2.EvaluateAccessResponse]  # type: ignore[assignment]
     """EvaluateAccess returns whether a user may perform an action, in the terms of the AuthZEN Authorization API 1.0:
@@ -168,6 +178,17 @@ class RiskGateServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_riskgate_pb2.ReportOutcomeResponse, _abc.Awaitable[_riskgate_pb2.ReportOutcomeResponse]]:
         """ReportOutcome records the outcome of a redeemed call. Repeating a report has no effect; a different one for the
         same execution is FAILED_PRECONDITION with OUTCOME_CONFLICT, unless it resolves IN_DOUBT.
+        """
+
+    @_abc_1.abstractmethod
+    def ReportTold(
+        self,
+        request: _riskgate_pb2.ReportToldRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_riskgate_pb2.ReportToldResponse, _abc.Awaitable[_riskgate_pb2.ReportToldResponse]]:
+        """ReportTold records that the person was told of effects that ran without a question (RedeemResponse.low_stakes).
+        Until then context.usage.line_delivered is false for the calls of every later task of the same user. An effect that
+        was reported FAILED counts as told. Repeating a report has no effect.
         """
 
     @_abc_1.abstractmethod

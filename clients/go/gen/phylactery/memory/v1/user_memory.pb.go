@@ -1667,9 +1667,13 @@ type ForgetMemoryRequest struct {
 	MemoryId string `protobuf:"bytes,1,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// etag is the last etag of the memory read by the caller; if the memory has changed since, the call fails with
 	// ABORTED. Empty deletes it unconditionally.
-	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Etag string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
+	// restore_superseded makes what it superseded valid again, in the same transaction, as if it had never been written;
+	// so are the values that the profile had taken from it. A memory that was itself superseded since fails with
+	// FAILED_PRECONDITION and MEMORY_SUPERSEDED, and nothing changes.
+	RestoreSuperseded bool `protobuf:"varint,3,opt,name=restore_superseded,json=restoreSuperseded,proto3" json:"restore_superseded,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ForgetMemoryRequest) Reset() {
@@ -1716,9 +1720,18 @@ func (x *ForgetMemoryRequest) GetEtag() string {
 	return ""
 }
 
+func (x *ForgetMemoryRequest) GetRestoreSuperseded() bool {
+	if x != nil {
+		return x.RestoreSuperseded
+	}
+	return false
+}
+
 // ForgetMemoryResponse confirms the deletion.
 type ForgetMemoryResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// restored are the memories that are valid again. Empty unless restore_superseded was set.
+	Restored      []string `protobuf:"bytes,1,rep,name=restored,proto3" json:"restored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1751,6 +1764,13 @@ func (x *ForgetMemoryResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ForgetMemoryResponse.ProtoReflect.Descriptor instead.
 func (*ForgetMemoryResponse) Descriptor() ([]byte, []int) {
 	return file_phylactery_memory_v1_user_memory_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ForgetMemoryResponse) GetRestored() []string {
+	if x != nil {
+		return x.Restored
+	}
+	return nil
 }
 
 var File_phylactery_memory_v1_user_memory_proto protoreflect.FileDescriptor
@@ -1872,11 +1892,13 @@ const file_phylactery_memory_v1_user_memory_proto_rawDesc = "" +
 	"\n" +
 	"invalid_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tinvalidAt\"L\n" +
 	"\x14UpdateMemoryResponse\x124\n" +
-	"\x06memory\x18\x01 \x01(\v2\x1c.phylactery.memory.v1.MemoryR\x06memory\"F\n" +
+	"\x06memory\x18\x01 \x01(\v2\x1c.phylactery.memory.v1.MemoryR\x06memory\"u\n" +
 	"\x13ForgetMemoryRequest\x12\x1b\n" +
 	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\x12\x12\n" +
-	"\x04etag\x18\x02 \x01(\tR\x04etag\"\x16\n" +
-	"\x14ForgetMemoryResponse*t\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag\x12-\n" +
+	"\x12restore_superseded\x18\x03 \x01(\bR\x11restoreSuperseded\"2\n" +
+	"\x14ForgetMemoryResponse\x12\x1a\n" +
+	"\brestored\x18\x01 \x03(\tR\brestored*t\n" +
 	"\n" +
 	"MemoryKind\x12\x1b\n" +
 	"\x17MEMORY_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +

@@ -729,6 +729,308 @@ func (x *RevokeDecisionResponse) GetAuditLog() string {
 	return ""
 }
 
+// UndoFailure is one tool whose undo has failed in a tenant.
+type UndoFailure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// tool is the tool's name in the catalog.
+	Tool string `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	// tenant is the tenant.
+	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// fail_time is when the first failure since the last clearing was reported.
+	FailTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=fail_time,json=failTime,proto3" json:"fail_time,omitempty"`
+	// execution_id is the execution whose effect could not be taken back.
+	ExecutionId string `protobuf:"bytes,4,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	// error_code is the code of the failure, for example UNDO_LOST.
+	ErrorCode     string `protobuf:"bytes,5,opt,name=error_code,json=errorCode,proto3" json:"error_code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UndoFailure) Reset() {
+	*x = UndoFailure{}
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UndoFailure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UndoFailure) ProtoMessage() {}
+
+func (x *UndoFailure) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UndoFailure.ProtoReflect.Descriptor instead.
+func (*UndoFailure) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *UndoFailure) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *UndoFailure) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *UndoFailure) GetFailTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FailTime
+	}
+	return nil
+}
+
+func (x *UndoFailure) GetExecutionId() string {
+	if x != nil {
+		return x.ExecutionId
+	}
+	return ""
+}
+
+func (x *UndoFailure) GetErrorCode() string {
+	if x != nil {
+		return x.ErrorCode
+	}
+	return ""
+}
+
+// ListUndoFailuresRequest requests the failures.
+type ListUndoFailuresRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// tenant is the tenant. Empty means the caller's own tenant; another one requires the role installation_operator.
+	Tenant        string `protobuf:"bytes,1,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUndoFailuresRequest) Reset() {
+	*x = ListUndoFailuresRequest{}
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUndoFailuresRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUndoFailuresRequest) ProtoMessage() {}
+
+func (x *ListUndoFailuresRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUndoFailuresRequest.ProtoReflect.Descriptor instead.
+func (*ListUndoFailuresRequest) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ListUndoFailuresRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+// ListUndoFailuresResponse contains the failures.
+type ListUndoFailuresResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// failures are the failures, by tool.
+	Failures      []*UndoFailure `protobuf:"bytes,1,rep,name=failures,proto3" json:"failures,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUndoFailuresResponse) Reset() {
+	*x = ListUndoFailuresResponse{}
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUndoFailuresResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUndoFailuresResponse) ProtoMessage() {}
+
+func (x *ListUndoFailuresResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUndoFailuresResponse.ProtoReflect.Descriptor instead.
+func (*ListUndoFailuresResponse) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ListUndoFailuresResponse) GetFailures() []*UndoFailure {
+	if x != nil {
+		return x.Failures
+	}
+	return nil
+}
+
+// ClearUndoFailureRequest names the tool to trust again.
+type ClearUndoFailureRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// tool is the tool's name in the catalog, 1 to 128 characters. Required.
+	Tool string `protobuf:"bytes,1,opt,name=tool,proto3" json:"tool,omitempty"`
+	// tenant is the tenant. Empty means the caller's own tenant; another one requires the role installation_operator.
+	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
+	// reason is recorded in the log, at most 500 characters.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClearUndoFailureRequest) Reset() {
+	*x = ClearUndoFailureRequest{}
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClearUndoFailureRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClearUndoFailureRequest) ProtoMessage() {}
+
+func (x *ClearUndoFailureRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClearUndoFailureRequest.ProtoReflect.Descriptor instead.
+func (*ClearUndoFailureRequest) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ClearUndoFailureRequest) GetTool() string {
+	if x != nil {
+		return x.Tool
+	}
+	return ""
+}
+
+func (x *ClearUndoFailureRequest) GetTenant() string {
+	if x != nil {
+		return x.Tenant
+	}
+	return ""
+}
+
+func (x *ClearUndoFailureRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// ClearUndoFailureResponse is the result.
+type ClearUndoFailureResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// cleared is true if there was a failure; otherwise nothing was recorded.
+	Cleared bool `protobuf:"varint,1,opt,name=cleared,proto3" json:"cleared,omitempty"`
+	// audit_index is the index of the record in the log audit_log; 0 unless cleared.
+	AuditIndex int64 `protobuf:"varint,2,opt,name=audit_index,json=auditIndex,proto3" json:"audit_index,omitempty"`
+	// audit_log is the log that contains the record.
+	AuditLog      string `protobuf:"bytes,3,opt,name=audit_log,json=auditLog,proto3" json:"audit_log,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClearUndoFailureResponse) Reset() {
+	*x = ClearUndoFailureResponse{}
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClearUndoFailureResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClearUndoFailureResponse) ProtoMessage() {}
+
+func (x *ClearUndoFailureResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClearUndoFailureResponse.ProtoReflect.Descriptor instead.
+func (*ClearUndoFailureResponse) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ClearUndoFailureResponse) GetCleared() bool {
+	if x != nil {
+		return x.Cleared
+	}
+	return false
+}
+
+func (x *ClearUndoFailureResponse) GetAuditIndex() int64 {
+	if x != nil {
+		return x.AuditIndex
+	}
+	return 0
+}
+
+func (x *ClearUndoFailureResponse) GetAuditLog() string {
+	if x != nil {
+		return x.AuditLog
+	}
+	return ""
+}
+
 var File_phylactery_riskgate_v1_control_proto protoreflect.FileDescriptor
 
 const file_phylactery_riskgate_v1_control_proto_rawDesc = "" +
@@ -779,18 +1081,40 @@ const file_phylactery_riskgate_v1_control_proto_rawDesc = "" +
 	"approvalId\x12\x1f\n" +
 	"\vaudit_index\x18\x03 \x01(\x03R\n" +
 	"auditIndex\x12\x1b\n" +
-	"\taudit_log\x18\x04 \x01(\tR\bauditLog*\x88\x01\n" +
+	"\taudit_log\x18\x04 \x01(\tR\bauditLog\"\xb4\x01\n" +
+	"\vUndoFailure\x12\x12\n" +
+	"\x04tool\x18\x01 \x01(\tR\x04tool\x12\x16\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x127\n" +
+	"\tfail_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bfailTime\x12!\n" +
+	"\fexecution_id\x18\x04 \x01(\tR\vexecutionId\x12\x1d\n" +
+	"\n" +
+	"error_code\x18\x05 \x01(\tR\terrorCode\"1\n" +
+	"\x17ListUndoFailuresRequest\x12\x16\n" +
+	"\x06tenant\x18\x01 \x01(\tR\x06tenant\"[\n" +
+	"\x18ListUndoFailuresResponse\x12?\n" +
+	"\bfailures\x18\x01 \x03(\v2#.phylactery.riskgate.v1.UndoFailureR\bfailures\"]\n" +
+	"\x17ClearUndoFailureRequest\x12\x12\n" +
+	"\x04tool\x18\x01 \x01(\tR\x04tool\x12\x16\n" +
+	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"r\n" +
+	"\x18ClearUndoFailureResponse\x12\x18\n" +
+	"\acleared\x18\x01 \x01(\bR\acleared\x12\x1f\n" +
+	"\vaudit_index\x18\x02 \x01(\x03R\n" +
+	"auditIndex\x12\x1b\n" +
+	"\taudit_log\x18\x03 \x01(\tR\bauditLog*\x88\x01\n" +
 	"\vFreezeScope\x12\x1c\n" +
 	"\x18FREEZE_SCOPE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10FREEZE_SCOPE_ALL\x10\x01\x12\x17\n" +
 	"\x13FREEZE_SCOPE_TENANT\x10\x02\x12\x15\n" +
 	"\x11FREEZE_SCOPE_USER\x10\x03\x12\x15\n" +
-	"\x11FREEZE_SCOPE_TOOL\x10\x042\xa1\x03\n" +
+	"\x11FREEZE_SCOPE_TOOL\x10\x042\x8f\x05\n" +
 	"\x0eControlService\x12W\n" +
 	"\x06Freeze\x12%.phylactery.riskgate.v1.FreezeRequest\x1a&.phylactery.riskgate.v1.FreezeResponse\x12]\n" +
 	"\bUnfreeze\x12'.phylactery.riskgate.v1.UnfreezeRequest\x1a(.phylactery.riskgate.v1.UnfreezeResponse\x12f\n" +
 	"\vListFreezes\x12*.phylactery.riskgate.v1.ListFreezesRequest\x1a+.phylactery.riskgate.v1.ListFreezesResponse\x12o\n" +
-	"\x0eRevokeDecision\x12-.phylactery.riskgate.v1.RevokeDecisionRequest\x1a..phylactery.riskgate.v1.RevokeDecisionResponseB\xe6\x01\n" +
+	"\x0eRevokeDecision\x12-.phylactery.riskgate.v1.RevokeDecisionRequest\x1a..phylactery.riskgate.v1.RevokeDecisionResponse\x12u\n" +
+	"\x10ListUndoFailures\x12/.phylactery.riskgate.v1.ListUndoFailuresRequest\x1a0.phylactery.riskgate.v1.ListUndoFailuresResponse\x12u\n" +
+	"\x10ClearUndoFailure\x12/.phylactery.riskgate.v1.ClearUndoFailureRequest\x1a0.phylactery.riskgate.v1.ClearUndoFailureResponseB\xe6\x01\n" +
 	"\x1acom.phylactery.riskgate.v1B\fControlProtoP\x01Z@phylactery.internal/client/gen/phylactery/riskgate/v1;riskgatev1\xa2\x02\x03PRX\xaa\x02\x16Phylactery.Riskgate.V1\xca\x02\x16Phylactery\\Riskgate\\V1\xe2\x02\"Phylactery\\Riskgate\\V1\\GPBMetadata\xea\x02\x18Phylactery::Riskgate::V1b\x06proto3"
 
 var (
@@ -806,42 +1130,53 @@ func file_phylactery_riskgate_v1_control_proto_rawDescGZIP() []byte {
 }
 
 var file_phylactery_riskgate_v1_control_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_phylactery_riskgate_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_phylactery_riskgate_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_phylactery_riskgate_v1_control_proto_goTypes = []any{
-	(FreezeScope)(0),               // 0: phylactery.riskgate.v1.FreezeScope
-	(*FreezeTarget)(nil),           // 1: phylactery.riskgate.v1.FreezeTarget
-	(*Freeze)(nil),                 // 2: phylactery.riskgate.v1.Freeze
-	(*FreezeRequest)(nil),          // 3: phylactery.riskgate.v1.FreezeRequest
-	(*FreezeResponse)(nil),         // 4: phylactery.riskgate.v1.FreezeResponse
-	(*UnfreezeRequest)(nil),        // 5: phylactery.riskgate.v1.UnfreezeRequest
-	(*UnfreezeResponse)(nil),       // 6: phylactery.riskgate.v1.UnfreezeResponse
-	(*ListFreezesRequest)(nil),     // 7: phylactery.riskgate.v1.ListFreezesRequest
-	(*ListFreezesResponse)(nil),    // 8: phylactery.riskgate.v1.ListFreezesResponse
-	(*RevokeDecisionRequest)(nil),  // 9: phylactery.riskgate.v1.RevokeDecisionRequest
-	(*RevokeDecisionResponse)(nil), // 10: phylactery.riskgate.v1.RevokeDecisionResponse
-	(*timestamppb.Timestamp)(nil),  // 11: google.protobuf.Timestamp
+	(FreezeScope)(0),                 // 0: phylactery.riskgate.v1.FreezeScope
+	(*FreezeTarget)(nil),             // 1: phylactery.riskgate.v1.FreezeTarget
+	(*Freeze)(nil),                   // 2: phylactery.riskgate.v1.Freeze
+	(*FreezeRequest)(nil),            // 3: phylactery.riskgate.v1.FreezeRequest
+	(*FreezeResponse)(nil),           // 4: phylactery.riskgate.v1.FreezeResponse
+	(*UnfreezeRequest)(nil),          // 5: phylactery.riskgate.v1.UnfreezeRequest
+	(*UnfreezeResponse)(nil),         // 6: phylactery.riskgate.v1.UnfreezeResponse
+	(*ListFreezesRequest)(nil),       // 7: phylactery.riskgate.v1.ListFreezesRequest
+	(*ListFreezesResponse)(nil),      // 8: phylactery.riskgate.v1.ListFreezesResponse
+	(*RevokeDecisionRequest)(nil),    // 9: phylactery.riskgate.v1.RevokeDecisionRequest
+	(*RevokeDecisionResponse)(nil),   // 10: phylactery.riskgate.v1.RevokeDecisionResponse
+	(*UndoFailure)(nil),              // 11: phylactery.riskgate.v1.UndoFailure
+	(*ListUndoFailuresRequest)(nil),  // 12: phylactery.riskgate.v1.ListUndoFailuresRequest
+	(*ListUndoFailuresResponse)(nil), // 13: phylactery.riskgate.v1.ListUndoFailuresResponse
+	(*ClearUndoFailureRequest)(nil),  // 14: phylactery.riskgate.v1.ClearUndoFailureRequest
+	(*ClearUndoFailureResponse)(nil), // 15: phylactery.riskgate.v1.ClearUndoFailureResponse
+	(*timestamppb.Timestamp)(nil),    // 16: google.protobuf.Timestamp
 }
 var file_phylactery_riskgate_v1_control_proto_depIdxs = []int32{
 	0,  // 0: phylactery.riskgate.v1.FreezeTarget.scope:type_name -> phylactery.riskgate.v1.FreezeScope
 	1,  // 1: phylactery.riskgate.v1.Freeze.target:type_name -> phylactery.riskgate.v1.FreezeTarget
-	11, // 2: phylactery.riskgate.v1.Freeze.freeze_time:type_name -> google.protobuf.Timestamp
+	16, // 2: phylactery.riskgate.v1.Freeze.freeze_time:type_name -> google.protobuf.Timestamp
 	1,  // 3: phylactery.riskgate.v1.FreezeRequest.target:type_name -> phylactery.riskgate.v1.FreezeTarget
 	2,  // 4: phylactery.riskgate.v1.FreezeResponse.freeze:type_name -> phylactery.riskgate.v1.Freeze
 	1,  // 5: phylactery.riskgate.v1.UnfreezeRequest.target:type_name -> phylactery.riskgate.v1.FreezeTarget
 	2,  // 6: phylactery.riskgate.v1.ListFreezesResponse.freezes:type_name -> phylactery.riskgate.v1.Freeze
-	3,  // 7: phylactery.riskgate.v1.ControlService.Freeze:input_type -> phylactery.riskgate.v1.FreezeRequest
-	5,  // 8: phylactery.riskgate.v1.ControlService.Unfreeze:input_type -> phylactery.riskgate.v1.UnfreezeRequest
-	7,  // 9: phylactery.riskgate.v1.ControlService.ListFreezes:input_type -> phylactery.riskgate.v1.ListFreezesRequest
-	9,  // 10: phylactery.riskgate.v1.ControlService.RevokeDecision:input_type -> phylactery.riskgate.v1.RevokeDecisionRequest
-	4,  // 11: phylactery.riskgate.v1.ControlService.Freeze:output_type -> phylactery.riskgate.v1.FreezeResponse
-	6,  // 12: phylactery.riskgate.v1.ControlService.Unfreeze:output_type -> phylactery.riskgate.v1.UnfreezeResponse
-	8,  // 13: phylactery.riskgate.v1.ControlService.ListFreezes:output_type -> phylactery.riskgate.v1.ListFreezesResponse
-	10, // 14: phylactery.riskgate.v1.ControlService.RevokeDecision:output_type -> phylactery.riskgate.v1.RevokeDecisionResponse
-	11, // [11:15] is the sub-list for method output_type
-	7,  // [7:11] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	16, // 7: phylactery.riskgate.v1.UndoFailure.fail_time:type_name -> google.protobuf.Timestamp
+	11, // 8: phylactery.riskgate.v1.ListUndoFailuresResponse.failures:type_name -> phylactery.riskgate.v1.UndoFailure
+	3,  // 9: phylactery.riskgate.v1.ControlService.Freeze:input_type -> phylactery.riskgate.v1.FreezeRequest
+	5,  // 10: phylactery.riskgate.v1.ControlService.Unfreeze:input_type -> phylactery.riskgate.v1.UnfreezeRequest
+	7,  // 11: phylactery.riskgate.v1.ControlService.ListFreezes:input_type -> phylactery.riskgate.v1.ListFreezesRequest
+	9,  // 12: phylactery.riskgate.v1.ControlService.RevokeDecision:input_type -> phylactery.riskgate.v1.RevokeDecisionRequest
+	12, // 13: phylactery.riskgate.v1.ControlService.ListUndoFailures:input_type -> phylactery.riskgate.v1.ListUndoFailuresRequest
+	14, // 14: phylactery.riskgate.v1.ControlService.ClearUndoFailure:input_type -> phylactery.riskgate.v1.ClearUndoFailureRequest
+	4,  // 15: phylactery.riskgate.v1.ControlService.Freeze:output_type -> phylactery.riskgate.v1.FreezeResponse
+	6,  // 16: phylactery.riskgate.v1.ControlService.Unfreeze:output_type -> phylactery.riskgate.v1.UnfreezeResponse
+	8,  // 17: phylactery.riskgate.v1.ControlService.ListFreezes:output_type -> phylactery.riskgate.v1.ListFreezesResponse
+	10, // 18: phylactery.riskgate.v1.ControlService.RevokeDecision:output_type -> phylactery.riskgate.v1.RevokeDecisionResponse
+	13, // 19: phylactery.riskgate.v1.ControlService.ListUndoFailures:output_type -> phylactery.riskgate.v1.ListUndoFailuresResponse
+	15, // 20: phylactery.riskgate.v1.ControlService.ClearUndoFailure:output_type -> phylactery.riskgate.v1.ClearUndoFailureResponse
+	15, // [15:21] is the sub-list for method output_type
+	9,  // [9:15] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_riskgate_v1_control_proto_init() }
@@ -855,7 +1190,7 @@ func file_phylactery_riskgate_v1_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_phylactery_riskgate_v1_control_proto_rawDesc), len(file_phylactery_riskgate_v1_control_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,10 +21,12 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ControlService_Freeze_FullMethodName         = "/phylactery.riskgate.v1.ControlService/Freeze"
-	ControlService_Unfreeze_FullMethodName       = "/phylactery.riskgate.v1.ControlService/Unfreeze"
-	ControlService_ListFreezes_FullMethodName    = "/phylactery.riskgate.v1.ControlService/ListFreezes"
-	ControlService_RevokeDecision_FullMethodName = "/phylactery.riskgate.v1.ControlService/RevokeDecision"
+	ControlService_Freeze_FullMethodName           = "/phylactery.riskgate.v1.ControlService/Freeze"
+	ControlService_Unfreeze_FullMethodName         = "/phylactery.riskgate.v1.ControlService/Unfreeze"
+	ControlService_ListFreezes_FullMethodName      = "/phylactery.riskgate.v1.ControlService/ListFreezes"
+	ControlService_RevokeDecision_FullMethodName   = "/phylactery.riskgate.v1.ControlService/RevokeDecision"
+	ControlService_ListUndoFailures_FullMethodName = "/phylactery.riskgate.v1.ControlService/ListUndoFailures"
+	ControlService_ClearUndoFailure_FullMethodName = "/phylactery.riskgate.v1.ControlService/ClearUndoFailure"
 )
 
 // ControlServiceClient is the client API for ControlService service.
@@ -49,6 +51,13 @@ type ControlServiceClient interface {
 	// RevokeDecision voids a decision permanently: its permits are refused, no new permit is issued, and its approval is
 	// closed. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
 	RevokeDecision(ctx context.Context, in *RevokeDecisionRequest, opts ...grpc.CallOption) (*RevokeDecisionResponse, error)
+	// ListUndoFailures lists the tools of the caller's tenant whose undo has failed: their calls count as ones that cannot
+	// be taken back (context.usage.undo_failed). Requires the role installation_operator, operator, policy_admin or
+	// auditor.
+	ListUndoFailures(ctx context.Context, in *ListUndoFailuresRequest, opts ...grpc.CallOption) (*ListUndoFailuresResponse, error)
+	// ClearUndoFailure trusts the undo of a tool again, in one tenant. Requires the role operator, policy_admin or
+	// installation_operator. Repeating it has no effect.
+	ClearUndoFailure(ctx context.Context, in *ClearUndoFailureRequest, opts ...grpc.CallOption) (*ClearUndoFailureResponse, error)
 }
 
 type controlServiceClient struct {
@@ -99,6 +108,26 @@ func (c *controlServiceClient) RevokeDecision(ctx context.Context, in *RevokeDec
 	return out, nil
 }
 
+func (c *controlServiceClient) ListUndoFailures(ctx context.Context, in *ListUndoFailuresRequest, opts ...grpc.CallOption) (*ListUndoFailuresResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListUndoFailuresResponse)
+	err := c.cc.Invoke(ctx, ControlService_ListUndoFailures_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlServiceClient) ClearUndoFailure(ctx context.Context, in *ClearUndoFailureRequest, opts ...grpc.CallOption) (*ClearUndoFailureResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClearUndoFailureResponse)
+	err := c.cc.Invoke(ctx, ControlService_ClearUndoFailure_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ControlServiceServer is the server API for ControlService service.
 // All implementations must embed UnimplementedControlServiceServer
 // for forward compatibility.
@@ -121,6 +150,13 @@ type ControlServiceServer interface {
 	// RevokeDecision voids a decision permanently: its permits are refused, no new permit is issued, and its approval is
 	// closed. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
 	RevokeDecision(context.Context, *RevokeDecisionRequest) (*RevokeDecisionResponse, error)
+	// ListUndoFailures lists the tools of the caller's tenant whose undo has failed: their calls count as ones that cannot
+	// be taken back (context.usage.undo_failed). Requires the role installation_operator, operator, policy_admin or
+	// auditor.
+	ListUndoFailures(context.Context, *ListUndoFailuresRequest) (*ListUndoFailuresResponse, error)
+	// ClearUndoFailure trusts the undo of a tool again, in one tenant. Requires the role operator, policy_admin or
+	// installation_operator. Repeating it has no effect.
+	ClearUndoFailure(context.Context, *ClearUndoFailureRequest) (*ClearUndoFailureResponse, error)
 	mustEmbedUnimplementedControlServiceServer()
 }
 
@@ -142,6 +178,12 @@ func (UnimplementedControlServiceServer) ListFreezes(context.Context, *ListFreez
 }
 func (UnimplementedControlServiceServer) RevokeDecision(context.Context, *RevokeDecisionRequest) (*RevokeDecisionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RevokeDecision not implemented")
+}
+func (UnimplementedControlServiceServer) ListUndoFailures(context.Context, *ListUndoFailuresRequest) (*ListUndoFailuresResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListUndoFailures not implemented")
+}
+func (UnimplementedControlServiceServer) ClearUndoFailure(context.Context, *ClearUndoFailureRequest) (*ClearUndoFailureResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ClearUndoFailure not implemented")
 }
 func (UnimplementedControlServiceServer) mustEmbedUnimplementedControlServiceServer() {}
 func (UnimplementedControlServiceServer) testEmbeddedByValue()                        {}
@@ -236,6 +278,42 @@ func _ControlService_RevokeDecision_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ControlService_ListUndoFailures_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListUndoFailuresRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServiceServer).ListUndoFailures(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ControlService_ListUndoFailures_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServiceServer).ListUndoFailures(ctx, req.(*ListUndoFailuresRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ControlService_ClearUndoFailure_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ClearUndoFailureRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServiceServer).ClearUndoFailure(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ControlService_ClearUndoFailure_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServiceServer).ClearUndoFailure(ctx, req.(*ClearUndoFailureRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ControlService_ServiceDesc is the grpc.ServiceDesc for ControlService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -258,6 +336,14 @@ var ControlService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RevokeDecision",
 			Handler:    _ControlService_RevokeDecision_Handler,
+		},
+		{
+			MethodName: "ListUndoFailures",
+			Handler:    _ControlService_ListUndoFailures_Handler,
+		},
+		{
+			MethodName: "ClearUndoFailure",
+			Handler:    _ControlService_ClearUndoFailure_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -81,6 +81,66 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{0}
 }
 
+// ReversalResult is what became of one effect that was to be taken back.
+type ReversalResult int32
+
+const (
+	// REVERSAL_RESULT_UNSPECIFIED is refused.
+	ReversalResult_REVERSAL_RESULT_UNSPECIFIED ReversalResult = 0
+	// REVERSAL_RESULT_UNDONE means that the state before the effect is back, and that this was checked.
+	ReversalResult_REVERSAL_RESULT_UNDONE ReversalResult = 1
+	// REVERSAL_RESULT_LEFT means that the effect stays for a reason that is no fault of the tool: what it changed was
+	// changed again since, its time has passed, or the earlier state is no longer kept.
+	ReversalResult_REVERSAL_RESULT_LEFT ReversalResult = 2
+	// REVERSAL_RESULT_FAILED means that the tool did not restore what it was to keep. context.usage.undo_failed is true
+	// for every call of its tool in this tenant from then on, until an operator clears it
+	// (ControlService.ClearUndoFailure).
+	ReversalResult_REVERSAL_RESULT_FAILED ReversalResult = 3
+)
+
+// Enum value maps for ReversalResult.
+var (
+	ReversalResult_name = map[int32]string{
+		0: "REVERSAL_RESULT_UNSPECIFIED",
+		1: "REVERSAL_RESULT_UNDONE",
+		2: "REVERSAL_RESULT_LEFT",
+		3: "REVERSAL_RESULT_FAILED",
+	}
+	ReversalResult_value = map[string]int32{
+		"REVERSAL_RESULT_UNSPECIFIED": 0,
+		"REVERSAL_RESULT_UNDONE":      1,
+		"REVERSAL_RESULT_LEFT":        2,
+		"REVERSAL_RESULT_FAILED":      3,
+	}
+)
+
+func (x ReversalResult) Enum() *ReversalResult {
+	p := new(ReversalResult)
+	*p = x
+	return p
+}
+
+func (x ReversalResult) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ReversalResult) Descriptor() protoreflect.EnumDescriptor {
+	return file_phylactery_riskgate_v1_riskgate_proto_enumTypes[1].Descriptor()
+}
+
+func (ReversalResult) Type() protoreflect.EnumType {
+	return &file_phylactery_riskgate_v1_riskgate_proto_enumTypes[1]
+}
+
+func (x ReversalResult) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ReversalResult.Descriptor instead.
+func (ReversalResult) EnumDescriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{1}
+}
+
 // EvaluateRequest is one proposed call with its context.
 type EvaluateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -978,8 +1038,13 @@ type ReportOutcomeRequest struct {
 	ResultHash string `protobuf:"bytes,3,opt,name=result_hash,json=resultHash,proto3" json:"result_hash,omitempty"`
 	// result_size is the raw output's length in Unicode code points, 0 or more.
 	ResultSize int64 `protobuf:"varint,4,opt,name=result_size,json=resultSize,proto3" json:"result_size,omitempty"`
-	// error_code is a stable code for the failure, at most 64 characters of [A-Z0-9_]. Empty on success.
-	ErrorCode     string `protobuf:"bytes,5,opt,name=error_code,json=errorCode,proto3" json:"error_code,omitempty"`
+	// error_code is a stable code for the failure, at most 64 characters of [A-Z0-9_]. Empty on success. A call that could
+	// not keep what it would have replaced, and therefore did nothing, is UNDO_NOT_KEPT: that counts as a failed undo of
+	// its tool.
+	ErrorCode string `protobuf:"bytes,5,opt,name=error_code,json=errorCode,proto3" json:"error_code,omitempty"`
+	// reversals are the effects that this execution took back, or was to take back, at most 100: they are the record of an
+	// undo, and part of the report. Empty for every other call.
+	Reversals     []*Reversal `protobuf:"bytes,6,rep,name=reversals,proto3" json:"reversals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1049,6 +1114,77 @@ func (x *ReportOutcomeRequest) GetErrorCode() string {
 	return ""
 }
 
+func (x *ReportOutcomeRequest) GetReversals() []*Reversal {
+	if x != nil {
+		return x.Reversals
+	}
+	return nil
+}
+
+// Reversal is one effect that an execution took back, or was to take back.
+type Reversal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// execution_id is the execution of the effect, redeemed by the same user. Required.
+	ExecutionId string `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	// result is what became of it. Required.
+	Result ReversalResult `protobuf:"varint,2,opt,name=result,proto3,enum=phylactery.riskgate.v1.ReversalResult" json:"result,omitempty"`
+	// error_code is a stable code for why it stays, at most 64 characters of [A-Z0-9_]. Empty if it was undone.
+	ErrorCode     string `protobuf:"bytes,3,opt,name=error_code,json=errorCode,proto3" json:"error_code,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reversal) Reset() {
+	*x = Reversal{}
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reversal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reversal) ProtoMessage() {}
+
+func (x *Reversal) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reversal.ProtoReflect.Descriptor instead.
+func (*Reversal) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Reversal) GetExecutionId() string {
+	if x != nil {
+		return x.ExecutionId
+	}
+	return ""
+}
+
+func (x *Reversal) GetResult() ReversalResult {
+	if x != nil {
+		return x.Result
+	}
+	return ReversalResult_REVERSAL_RESULT_UNSPECIFIED
+}
+
+func (x *Reversal) GetErrorCode() string {
+	if x != nil {
+		return x.ErrorCode
+	}
+	return ""
+}
+
 // ReportOutcomeResponse is the audit log position of the report.
 type ReportOutcomeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1062,7 +1198,7 @@ type ReportOutcomeResponse struct {
 
 func (x *ReportOutcomeResponse) Reset() {
 	*x = ReportOutcomeResponse{}
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[11]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1210,7 @@ func (x *ReportOutcomeResponse) String() string {
 func (*ReportOutcomeResponse) ProtoMessage() {}
 
 func (x *ReportOutcomeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[11]
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1223,7 @@ func (x *ReportOutcomeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportOutcomeResponse.ProtoReflect.Descriptor instead.
 func (*ReportOutcomeResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{11}
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReportOutcomeResponse) GetAuditIndex() int64 {
@@ -1102,6 +1238,90 @@ func (x *ReportOutcomeResponse) GetAuditLog() string {
 		return x.AuditLog
 	}
 	return ""
+}
+
+// ReportToldRequest names effects that the person was told of.
+type ReportToldRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// execution_ids are the executions, 1 to 100, of the calling user. An unknown one fails the request with NOT_FOUND and
+	// EXECUTION_NOT_FOUND, and nothing is recorded.
+	ExecutionIds  []string `protobuf:"bytes,1,rep,name=execution_ids,json=executionIds,proto3" json:"execution_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportToldRequest) Reset() {
+	*x = ReportToldRequest{}
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportToldRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportToldRequest) ProtoMessage() {}
+
+func (x *ReportToldRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportToldRequest.ProtoReflect.Descriptor instead.
+func (*ReportToldRequest) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ReportToldRequest) GetExecutionIds() []string {
+	if x != nil {
+		return x.ExecutionIds
+	}
+	return nil
+}
+
+// ReportToldResponse confirms the report.
+type ReportToldResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportToldResponse) Reset() {
+	*x = ReportToldResponse{}
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportToldResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportToldResponse) ProtoMessage() {}
+
+func (x *ReportToldResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_riskgate_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportToldResponse.ProtoReflect.Descriptor instead.
+func (*ReportToldResponse) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP(), []int{14}
 }
 
 var File_phylactery_riskgate_v1_riskgate_proto protoreflect.FileDescriptor
@@ -1185,7 +1405,7 @@ const file_phylactery_riskgate_v1_riskgate_proto_rawDesc = "" +
 	"\x0frepeated_redeem\x18\x04 \x01(\bR\x0erepeatedRedeem\x126\n" +
 	"\x06stakes\x18\x05 \x01(\x0e2\x1e.phylactery.riskgate.v1.StakesR\x06stakes\x12\x1d\n" +
 	"\n" +
-	"low_stakes\x18\x06 \x01(\bR\tlowStakes\"\xd5\x01\n" +
+	"low_stakes\x18\x06 \x01(\bR\tlowStakes\"\x95\x02\n" +
 	"\x14ReportOutcomeRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x129\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1f.phylactery.riskgate.v1.OutcomeR\aoutcome\x12\x1f\n" +
@@ -1194,22 +1414,38 @@ const file_phylactery_riskgate_v1_riskgate_proto_rawDesc = "" +
 	"\vresult_size\x18\x04 \x01(\x03R\n" +
 	"resultSize\x12\x1d\n" +
 	"\n" +
-	"error_code\x18\x05 \x01(\tR\terrorCode\"U\n" +
+	"error_code\x18\x05 \x01(\tR\terrorCode\x12>\n" +
+	"\treversals\x18\x06 \x03(\v2 .phylactery.riskgate.v1.ReversalR\treversals\"\x8c\x01\n" +
+	"\bReversal\x12!\n" +
+	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12>\n" +
+	"\x06result\x18\x02 \x01(\x0e2&.phylactery.riskgate.v1.ReversalResultR\x06result\x12\x1d\n" +
+	"\n" +
+	"error_code\x18\x03 \x01(\tR\terrorCode\"U\n" +
 	"\x15ReportOutcomeResponse\x12\x1f\n" +
 	"\vaudit_index\x18\x01 \x01(\x03R\n" +
 	"auditIndex\x12\x1b\n" +
-	"\taudit_log\x18\x02 \x01(\tR\bauditLog*c\n" +
+	"\taudit_log\x18\x02 \x01(\tR\bauditLog\"8\n" +
+	"\x11ReportToldRequest\x12#\n" +
+	"\rexecution_ids\x18\x01 \x03(\tR\fexecutionIds\"\x14\n" +
+	"\x12ReportToldResponse*c\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11OUTCOME_SUCCEEDED\x10\x01\x12\x12\n" +
 	"\x0eOUTCOME_FAILED\x10\x02\x12\x14\n" +
-	"\x10OUTCOME_IN_DOUBT\x10\x032\xf2\x04\n" +
+	"\x10OUTCOME_IN_DOUBT\x10\x03*\x83\x01\n" +
+	"\x0eReversalResult\x12\x1f\n" +
+	"\x1bREVERSAL_RESULT_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16REVERSAL_RESULT_UNDONE\x10\x01\x12\x18\n" +
+	"\x14REVERSAL_RESULT_LEFT\x10\x02\x12\x1a\n" +
+	"\x16REVERSAL_RESULT_FAILED\x10\x032\xd7\x05\n" +
 	"\x0fRiskGateService\x12]\n" +
 	"\bEvaluate\x12'.phylactery.riskgate.v1.EvaluateRequest\x1a(.phylactery.riskgate.v1.EvaluateResponse\x12l\n" +
 	"\rEvaluateBatch\x12,.phylactery.riskgate.v1.EvaluateBatchRequest\x1a-.phylactery.riskgate.v1.EvaluateBatchResponse\x12Z\n" +
 	"\aExplain\x12&.phylactery.riskgate.v1.ExplainRequest\x1a'.phylactery.riskgate.v1.ExplainResponse\x12W\n" +
 	"\x06Redeem\x12%.phylactery.riskgate.v1.RedeemRequest\x1a&.phylactery.riskgate.v1.RedeemResponse\x12l\n" +
-	"\rReportOutcome\x12,.phylactery.riskgate.v1.ReportOutcomeRequest\x1a-.phylactery.riskgate.v1.ReportOutcomeResponse\x12o\n" +
+	"\rReportOutcome\x12,.phylactery.riskgate.v1.ReportOutcomeRequest\x1a-.phylactery.riskgate.v1.ReportOutcomeResponse\x12c\n" +
+	"\n" +
+	"ReportTold\x12).phylactery.riskgate.v1.ReportToldRequest\x1a*.phylactery.riskgate.v1.ReportToldResponse\x12o\n" +
 	"\x0eEvaluateAccess\x12-.phylactery.riskgate.v1.EvaluateAccessRequest\x1a..phylactery.riskgate.v1.EvaluateAccessResponseB\xe7\x01\n" +
 	"\x1acom.phylactery.riskgate.v1B\rRiskgateProtoP\x01Z@phylactery.internal/client/gen/phylactery/riskgate/v1;riskgatev1\xa2\x02\x03PRX\xaa\x02\x16Phylactery.Riskgate.V1\xca\x02\x16Phylactery\\Riskgate\\V1\xe2\x02\"Phylactery\\Riskgate\\V1\\GPBMetadata\xea\x02\x18Phylactery::Riskgate::V1b\x06proto3"
 
@@ -1225,79 +1461,87 @@ func file_phylactery_riskgate_v1_riskgate_proto_rawDescGZIP() []byte {
 	return file_phylactery_riskgate_v1_riskgate_proto_rawDescData
 }
 
-var file_phylactery_riskgate_v1_riskgate_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_phylactery_riskgate_v1_riskgate_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_phylactery_riskgate_v1_riskgate_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_phylactery_riskgate_v1_riskgate_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_phylactery_riskgate_v1_riskgate_proto_goTypes = []any{
 	(Outcome)(0),                   // 0: phylactery.riskgate.v1.Outcome
-	(*EvaluateRequest)(nil),        // 1: phylactery.riskgate.v1.EvaluateRequest
-	(*FormRun)(nil),                // 2: phylactery.riskgate.v1.FormRun
-	(*EvaluateResponse)(nil),       // 3: phylactery.riskgate.v1.EvaluateResponse
-	(*EvaluateBatchRequest)(nil),   // 4: phylactery.riskgate.v1.EvaluateBatchRequest
-	(*EvaluateBatchResponse)(nil),  // 5: phylactery.riskgate.v1.EvaluateBatchResponse
-	(*EvaluateResult)(nil),         // 6: phylactery.riskgate.v1.EvaluateResult
-	(*RequestError)(nil),           // 7: phylactery.riskgate.v1.RequestError
-	(*FieldViolation)(nil),         // 8: phylactery.riskgate.v1.FieldViolation
-	(*RedeemRequest)(nil),          // 9: phylactery.riskgate.v1.RedeemRequest
-	(*RedeemResponse)(nil),         // 10: phylactery.riskgate.v1.RedeemResponse
-	(*ReportOutcomeRequest)(nil),   // 11: phylactery.riskgate.v1.ReportOutcomeRequest
-	(*ReportOutcomeResponse)(nil),  // 12: phylactery.riskgate.v1.ReportOutcomeResponse
-	nil,                            // 13: phylactery.riskgate.v1.RequestError.MetadataEntry
-	(*ToolCall)(nil),               // 14: phylactery.riskgate.v1.ToolCall
-	(Pathway)(0),                   // 15: phylactery.riskgate.v1.Pathway
-	(Decision)(0),                  // 16: phylactery.riskgate.v1.Decision
-	(*Reason)(nil),                 // 17: phylactery.riskgate.v1.Reason
-	(*BoundCall)(nil),              // 18: phylactery.riskgate.v1.BoundCall
-	(*timestamppb.Timestamp)(nil),  // 19: google.protobuf.Timestamp
-	(*Approval)(nil),               // 20: phylactery.riskgate.v1.Approval
-	(RiskLevel)(0),                 // 21: phylactery.riskgate.v1.RiskLevel
-	(Stakes)(0),                    // 22: phylactery.riskgate.v1.Stakes
-	(ErrorReason)(0),               // 23: phylactery.riskgate.v1.ErrorReason
-	(*ExplainRequest)(nil),         // 24: phylactery.riskgate.v1.ExplainRequest
-	(*EvaluateAccessRequest)(nil),  // 25: phylactery.riskgate.v1.EvaluateAccessRequest
-	(*ExplainResponse)(nil),        // 26: phylactery.riskgate.v1.ExplainResponse
-	(*EvaluateAccessResponse)(nil), // 27: phylactery.riskgate.v1.EvaluateAccessResponse
+	(ReversalResult)(0),            // 1: phylactery.riskgate.v1.ReversalResult
+	(*EvaluateRequest)(nil),        // 2: phylactery.riskgate.v1.EvaluateRequest
+	(*FormRun)(nil),                // 3: phylactery.riskgate.v1.FormRun
+	(*EvaluateResponse)(nil),       // 4: phylactery.riskgate.v1.EvaluateResponse
+	(*EvaluateBatchRequest)(nil),   // 5: phylactery.riskgate.v1.EvaluateBatchRequest
+	(*EvaluateBatchResponse)(nil),  // 6: phylactery.riskgate.v1.EvaluateBatchResponse
+	(*EvaluateResult)(nil),         // 7: phylactery.riskgate.v1.EvaluateResult
+	(*RequestError)(nil),           // 8: phylactery.riskgate.v1.RequestError
+	(*FieldViolation)(nil),         // 9: phylactery.riskgate.v1.FieldViolation
+	(*RedeemRequest)(nil),          // 10: phylactery.riskgate.v1.RedeemRequest
+	(*RedeemResponse)(nil),         // 11: phylactery.riskgate.v1.RedeemResponse
+	(*ReportOutcomeRequest)(nil),   // 12: phylactery.riskgate.v1.ReportOutcomeRequest
+	(*Reversal)(nil),               // 13: phylactery.riskgate.v1.Reversal
+	(*ReportOutcomeResponse)(nil),  // 14: phylactery.riskgate.v1.ReportOutcomeResponse
+	(*ReportToldRequest)(nil),      // 15: phylactery.riskgate.v1.ReportToldRequest
+	(*ReportToldResponse)(nil),     // 16: phylactery.riskgate.v1.ReportToldResponse
+	nil,                            // 17: phylactery.riskgate.v1.RequestError.MetadataEntry
+	(*ToolCall)(nil),               // 18: phylactery.riskgate.v1.ToolCall
+	(Pathway)(0),                   // 19: phylactery.riskgate.v1.Pathway
+	(Decision)(0),                  // 20: phylactery.riskgate.v1.Decision
+	(*Reason)(nil),                 // 21: phylactery.riskgate.v1.Reason
+	(*BoundCall)(nil),              // 22: phylactery.riskgate.v1.BoundCall
+	(*timestamppb.Timestamp)(nil),  // 23: google.protobuf.Timestamp
+	(*Approval)(nil),               // 24: phylactery.riskgate.v1.Approval
+	(RiskLevel)(0),                 // 25: phylactery.riskgate.v1.RiskLevel
+	(Stakes)(0),                    // 26: phylactery.riskgate.v1.Stakes
+	(ErrorReason)(0),               // 27: phylactery.riskgate.v1.ErrorReason
+	(*ExplainRequest)(nil),         // 28: phylactery.riskgate.v1.ExplainRequest
+	(*EvaluateAccessRequest)(nil),  // 29: phylactery.riskgate.v1.EvaluateAccessRequest
+	(*ExplainResponse)(nil),        // 30: phylactery.riskgate.v1.ExplainResponse
+	(*EvaluateAccessResponse)(nil), // 31: phylactery.riskgate.v1.EvaluateAccessResponse
 }
 var file_phylactery_riskgate_v1_riskgate_proto_depIdxs = []int32{
-	14, // 0: phylactery.riskgate.v1.EvaluateRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
-	15, // 1: phylactery.riskgate.v1.EvaluateRequest.pathway:type_name -> phylactery.riskgate.v1.Pathway
-	2,  // 2: phylactery.riskgate.v1.EvaluateRequest.form_run:type_name -> phylactery.riskgate.v1.FormRun
-	16, // 3: phylactery.riskgate.v1.EvaluateResponse.decision:type_name -> phylactery.riskgate.v1.Decision
-	17, // 4: phylactery.riskgate.v1.EvaluateResponse.reasons:type_name -> phylactery.riskgate.v1.Reason
-	18, // 5: phylactery.riskgate.v1.EvaluateResponse.bound_call:type_name -> phylactery.riskgate.v1.BoundCall
-	19, // 6: phylactery.riskgate.v1.EvaluateResponse.permit_expire_time:type_name -> google.protobuf.Timestamp
-	20, // 7: phylactery.riskgate.v1.EvaluateResponse.approval:type_name -> phylactery.riskgate.v1.Approval
-	21, // 8: phylactery.riskgate.v1.EvaluateResponse.risk:type_name -> phylactery.riskgate.v1.RiskLevel
-	10, // 9: phylactery.riskgate.v1.EvaluateResponse.redemption:type_name -> phylactery.riskgate.v1.RedeemResponse
-	22, // 10: phylactery.riskgate.v1.EvaluateResponse.stakes:type_name -> phylactery.riskgate.v1.Stakes
-	1,  // 11: phylactery.riskgate.v1.EvaluateBatchRequest.requests:type_name -> phylactery.riskgate.v1.EvaluateRequest
-	6,  // 12: phylactery.riskgate.v1.EvaluateBatchResponse.results:type_name -> phylactery.riskgate.v1.EvaluateResult
-	3,  // 13: phylactery.riskgate.v1.EvaluateResult.response:type_name -> phylactery.riskgate.v1.EvaluateResponse
-	7,  // 14: phylactery.riskgate.v1.EvaluateResult.error:type_name -> phylactery.riskgate.v1.RequestError
-	23, // 15: phylactery.riskgate.v1.RequestError.reason:type_name -> phylactery.riskgate.v1.ErrorReason
-	13, // 16: phylactery.riskgate.v1.RequestError.metadata:type_name -> phylactery.riskgate.v1.RequestError.MetadataEntry
-	8,  // 17: phylactery.riskgate.v1.RequestError.field_violations:type_name -> phylactery.riskgate.v1.FieldViolation
-	14, // 18: phylactery.riskgate.v1.RedeemRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
-	18, // 19: phylactery.riskgate.v1.RedeemResponse.bound_call:type_name -> phylactery.riskgate.v1.BoundCall
-	19, // 20: phylactery.riskgate.v1.RedeemResponse.redeem_time:type_name -> google.protobuf.Timestamp
-	22, // 21: phylactery.riskgate.v1.RedeemResponse.stakes:type_name -> phylactery.riskgate.v1.Stakes
+	18, // 0: phylactery.riskgate.v1.EvaluateRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
+	19, // 1: phylactery.riskgate.v1.EvaluateRequest.pathway:type_name -> phylactery.riskgate.v1.Pathway
+	3,  // 2: phylactery.riskgate.v1.EvaluateRequest.form_run:type_name -> phylactery.riskgate.v1.FormRun
+	20, // 3: phylactery.riskgate.v1.EvaluateResponse.decision:type_name -> phylactery.riskgate.v1.Decision
+	21, // 4: phylactery.riskgate.v1.EvaluateResponse.reasons:type_name -> phylactery.riskgate.v1.Reason
+	22, // 5: phylactery.riskgate.v1.EvaluateResponse.bound_call:type_name -> phylactery.riskgate.v1.BoundCall
+	23, // 6: phylactery.riskgate.v1.EvaluateResponse.permit_expire_time:type_name -> google.protobuf.Timestamp
+	24, // 7: phylactery.riskgate.v1.EvaluateResponse.approval:type_name -> phylactery.riskgate.v1.Approval
+	25, // 8: phylactery.riskgate.v1.EvaluateResponse.risk:type_name -> phylactery.riskgate.v1.RiskLevel
+	11, // 9: phylactery.riskgate.v1.EvaluateResponse.redemption:type_name -> phylactery.riskgate.v1.RedeemResponse
+	26, // 10: phylactery.riskgate.v1.EvaluateResponse.stakes:type_name -> phylactery.riskgate.v1.Stakes
+	2,  // 11: phylactery.riskgate.v1.EvaluateBatchRequest.requests:type_name -> phylactery.riskgate.v1.EvaluateRequest
+	7,  // 12: phylactery.riskgate.v1.EvaluateBatchResponse.results:type_name -> phylactery.riskgate.v1.EvaluateResult
+	4,  // 13: phylactery.riskgate.v1.EvaluateResult.response:type_name -> phylactery.riskgate.v1.EvaluateResponse
+	8,  // 14: phylactery.riskgate.v1.EvaluateResult.error:type_name -> phylactery.riskgate.v1.RequestError
+	27, // 15: phylactery.riskgate.v1.RequestError.reason:type_name -> phylactery.riskgate.v1.ErrorReason
+	17, // 16: phylactery.riskgate.v1.RequestError.metadata:type_name -> phylactery.riskgate.v1.RequestError.MetadataEntry
+	9,  // 17: phylactery.riskgate.v1.RequestError.field_violations:type_name -> phylactery.riskgate.v1.FieldViolation
+	18, // 18: phylactery.riskgate.v1.RedeemRequest.call:type_name -> phylactery.riskgate.v1.ToolCall
+	22, // 19: phylactery.riskgate.v1.RedeemResponse.bound_call:type_name -> phylactery.riskgate.v1.BoundCall
+	23, // 20: phylactery.riskgate.v1.RedeemResponse.redeem_time:type_name -> google.protobuf.Timestamp
+	26, // 21: phylactery.riskgate.v1.RedeemResponse.stakes:type_name -> phylactery.riskgate.v1.Stakes
 	0,  // 22: phylactery.riskgate.v1.ReportOutcomeRequest.outcome:type_name -> phylactery.riskgate.v1.Outcome
-	1,  // 23: phylactery.riskgate.v1.RiskGateService.Evaluate:input_type -> phylactery.riskgate.v1.EvaluateRequest
-	4,  // 24: phylactery.riskgate.v1.RiskGateService.EvaluateBatch:input_type -> phylactery.riskgate.v1.EvaluateBatchRequest
-	24, // 25: phylactery.riskgate.v1.RiskGateService.Explain:input_type -> phylactery.riskgate.v1.ExplainRequest
-	9,  // 26: phylactery.riskgate.v1.RiskGateService.Redeem:input_type -> phylactery.riskgate.v1.RedeemRequest
-	11, // 27: phylactery.riskgate.v1.RiskGateService.ReportOutcome:input_type -> phylactery.riskgate.v1.ReportOutcomeRequest
-	25, // 28: phylactery.riskgate.v1.RiskGateService.EvaluateAccess:input_type -> phylactery.riskgate.v1.EvaluateAccessRequest
-	3,  // 29: phylactery.riskgate.v1.RiskGateService.Evaluate:output_type -> phylactery.riskgate.v1.EvaluateResponse
-	5,  // 30: phylactery.riskgate.v1.RiskGateService.EvaluateBatch:output_type -> phylactery.riskgate.v1.EvaluateBatchResponse
-	26, // 31: phylactery.riskgate.v1.RiskGateService.Explain:output_type -> phylactery.riskgate.v1.ExplainResponse
-	10, // 32: phylactery.riskgate.v1.RiskGateService.Redeem:output_type -> phylactery.riskgate.v1.RedeemResponse
-	12, // 33: phylactery.riskgate.v1.RiskGateService.ReportOutcome:output_type -> phylactery.riskgate.v1.ReportOutcomeResponse
-	27, // 34: phylactery.riskgate.v1.RiskGateService.EvaluateAccess:output_type -> phylactery.riskgate.v1.EvaluateAccessResponse
-	29, // [29:35] is the sub-list for method output_type
-	23, // [23:29] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	13, // 23: phylactery.riskgate.v1.ReportOutcomeRequest.reversals:type_name -> phylactery.riskgate.v1.Reversal
+	1,  // 24: phylactery.riskgate.v1.Reversal.result:type_name -> phylactery.riskgate.v1.ReversalResult
+	2,  // 25: phylactery.riskgate.v1.RiskGateService.Evaluate:input_type -> phylactery.riskgate.v1.EvaluateRequest
+	5,  // 26: phylactery.riskgate.v1.RiskGateService.EvaluateBatch:input_type -> phylactery.riskgate.v1.EvaluateBatchRequest
+	28, // 27: phylactery.riskgate.v1.RiskGateService.Explain:input_type -> phylactery.riskgate.v1.ExplainRequest
+	10, // 28: phylactery.riskgate.v1.RiskGateService.Redeem:input_type -> phylactery.riskgate.v1.RedeemRequest
+	12, // 29: phylactery.riskgate.v1.RiskGateService.ReportOutcome:input_type -> phylactery.riskgate.v1.ReportOutcomeRequest
+	15, // 30: phylactery.riskgate.v1.RiskGateService.ReportTold:input_type -> phylactery.riskgate.v1.ReportToldRequest
+	29, // 31: phylactery.riskgate.v1.RiskGateService.EvaluateAccess:input_type -> phylactery.riskgate.v1.EvaluateAccessRequest
+	4,  // 32: phylactery.riskgate.v1.RiskGateService.Evaluate:output_type -> phylactery.riskgate.v1.EvaluateResponse
+	6,  // 33: phylactery.riskgate.v1.RiskGateService.EvaluateBatch:output_type -> phylactery.riskgate.v1.EvaluateBatchResponse
+	30, // 34: phylactery.riskgate.v1.RiskGateService.Explain:output_type -> phylactery.riskgate.v1.ExplainResponse
+	11, // 35: phylactery.riskgate.v1.RiskGateService.Redeem:output_type -> phylactery.riskgate.v1.RedeemResponse
+	14, // 36: phylactery.riskgate.v1.RiskGateService.ReportOutcome:output_type -> phylactery.riskgate.v1.ReportOutcomeResponse
+	16, // 37: phylactery.riskgate.v1.RiskGateService.ReportTold:output_type -> phylactery.riskgate.v1.ReportToldResponse
+	31, // 38: phylactery.riskgate.v1.RiskGateService.EvaluateAccess:output_type -> phylactery.riskgate.v1.EvaluateAccessResponse
+	32, // [32:39] is the sub-list for method output_type
+	25, // [25:32] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_riskgate_v1_riskgate_proto_init() }
@@ -1318,8 +1562,8 @@ func file_phylactery_riskgate_v1_riskgate_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_phylactery_riskgate_v1_riskgate_proto_rawDesc), len(file_phylactery_riskgate_v1_riskgate_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   13,
+			NumEnums:      2,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	RiskGateService_Explain_FullMethodName        = "/phylactery.riskgate.v1.RiskGateService/Explain"
 	RiskGateService_Redeem_FullMethodName         = "/phylactery.riskgate.v1.RiskGateService/Redeem"
 	RiskGateService_ReportOutcome_FullMethodName  = "/phylactery.riskgate.v1.RiskGateService/ReportOutcome"
+	RiskGateService_ReportTold_FullMethodName     = "/phylactery.riskgate.v1.RiskGateService/ReportTold"
 	RiskGateService_EvaluateAccess_FullMethodName = "/phylactery.riskgate.v1.RiskGateService/EvaluateAccess"
 )
 
@@ -57,6 +58,10 @@ type RiskGateServiceClient interface {
 	// ReportOutcome records the outcome of a redeemed call. Repeating a report has no effect; a different one for the
 	// same execution is FAILED_PRECONDITION with OUTCOME_CONFLICT, unless it resolves IN_DOUBT.
 	ReportOutcome(ctx context.Context, in *ReportOutcomeRequest, opts ...grpc.CallOption) (*ReportOutcomeResponse, error)
+	// ReportTold records that the person was told of effects that ran without a question (RedeemResponse.low_stakes).
+	// Until then context.usage.line_delivered is false for the calls of every later task of the same user. An effect that
+	// was reported FAILED counts as told. Repeating a report has no effect.
+	ReportTold(ctx context.Context, in *ReportToldRequest, opts ...grpc.CallOption) (*ReportToldResponse, error)
 	// EvaluateAccess returns whether a user may perform an action, in the terms of the AuthZEN Authorization API 1.0:
 	// true only if Evaluate would return ALLOW without approval. It is intended for external policy enforcement points:
 	// it returns no permit, creates no approval and takes none into account. Every evaluation is in the audit log before
@@ -123,6 +128,16 @@ func (c *riskGateServiceClient) ReportOutcome(ctx context.Context, in *ReportOut
 	return out, nil
 }
 
+func (c *riskGateServiceClient) ReportTold(ctx context.Context, in *ReportToldRequest, opts ...grpc.CallOption) (*ReportToldResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportToldResponse)
+	err := c.cc.Invoke(ctx, RiskGateService_ReportTold_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *riskGateServiceClient) EvaluateAccess(ctx context.Context, in *EvaluateAccessRequest, opts ...grpc.CallOption) (*EvaluateAccessResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(EvaluateAccessResponse)
@@ -161,6 +176,10 @@ type RiskGateServiceServer interface {
 	// ReportOutcome records the outcome of a redeemed call. Repeating a report has no effect; a different one for the
 	// same execution is FAILED_PRECONDITION with OUTCOME_CONFLICT, unless it resolves IN_DOUBT.
 	ReportOutcome(context.Context, *ReportOutcomeRequest) (*ReportOutcomeResponse, error)
+	// ReportTold records that the person was told of effects that ran without a question (RedeemResponse.low_stakes).
+	// Until then context.usage.line_delivered is false for the calls of every later task of the same user. An effect that
+	// was reported FAILED counts as told. Repeating a report has no effect.
+	ReportTold(context.Context, *ReportToldRequest) (*ReportToldResponse, error)
 	// EvaluateAccess returns whether a user may perform an action, in the terms of the AuthZEN Authorization API 1.0:
 	// true only if Evaluate would return ALLOW without approval. It is intended for external policy enforcement points:
 	// it returns no permit, creates no approval and takes none into account. Every evaluation is in the audit log before
@@ -191,6 +210,9 @@ func (UnimplementedRiskGateServiceServer) Redeem(context.Context, *RedeemRequest
 }
 func (UnimplementedRiskGateServiceServer) ReportOutcome(context.Context, *ReportOutcomeRequest) (*ReportOutcomeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReportOutcome not implemented")
+}
+func (UnimplementedRiskGateServiceServer) ReportTold(context.Context, *ReportToldRequest) (*ReportToldResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReportTold not implemented")
 }
 func (UnimplementedRiskGateServiceServer) EvaluateAccess(context.Context, *EvaluateAccessRequest) (*EvaluateAccessResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method EvaluateAccess not implemented")
@@ -306,6 +328,24 @@ func _RiskGateService_ReportOutcome_Handler(srv interface{}, ctx context.Context
 	return interceptor(ctx, in, info, handler)
 }
 
+func _RiskGateService_ReportTold_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportToldRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RiskGateServiceServer).ReportTold(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RiskGateService_ReportTold_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RiskGateServiceServer).ReportTold(ctx, req.(*ReportToldRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _RiskGateService_EvaluateAccess_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(EvaluateAccessRequest)
 	if err := dec(in); err != nil {
@@ -350,6 +390,10 @@ var RiskGateService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReportOutcome",
 			Handler:    _RiskGateService_ReportOutcome_Handler,
+		},
+		{
+			MethodName: "ReportTold",
+			Handler:    _RiskGateService_ReportTold_Handler,
 		},
 		{
 			MethodName: "EvaluateAccess",
