@@ -60,9 +60,9 @@ class Keeper:
         )
         return (await self.stub.UpdateMemory(request, metadata=self.metadata)).memory
 
-    async def forget(self, memory_id, etag=""):
-        request = user_memory_pb2.ForgetMemoryRequest(memory_id=memory_id, etag=etag)
-        await self.stub.ForgetMemory(request, metadata=self.metadata)
+    async def forget(self, memory_id, etag="", **fields):
+        request = user_memory_pb2.ForgetMemoryRequest(memory_id=memory_id, etag=etag, **fields)
+        return await self.stub.ForgetMemory(request, metadata=self.metadata)
 
 
 def text_of(memory):

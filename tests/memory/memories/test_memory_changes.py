@@ -85,6 +85,34 @@ async def test_forgetting_leaves_the_index_as_if_it_had_never_been(kept, keeper,
     assert index_of(kept) == {table: [] for table in INDEX_TABLES}
 
 
+async def test_a_memory_taken_back_leaves_what_it_had_superseded_as_it_was(kept, keeper, refused):
+    old = (await keeper.tell("vivo en Lima", "m1")).memory
+    kept.clock.advance(1)
+    new = (await keeper.tell("vivo en Cusco", "m2")).memory
+    assert list(new.supersedes) == [old.memory_id]
+    profile = [one.text_value for one in (await keeper.user.profile()).fields]
+    answer = await keeper.forget(new.memory_id, restore_superseded=True)
+    assert list(answer.restored) == [old.memory_id]
+    (again,) = (await keeper.list()).memories
+    assert (again.text, again.superseded_by, again.HasField("invalid_at")) == ("vivo en Lima", "", False)
+    assert await keeper.find("vivo") == ["vivo en Lima"]
+    assert [one.text_value for one in (await keeper.user.profile()).fields] == ["Lima"] * len(profile)
+    assert (await refused(keeper.forget(new.memory_id, restore_superseded=True))).reason == "MEMORY_NOT_FOUND"
+
+
+async def test_what_was_said_or_removed_since_is_not_restored(kept, keeper, refused):
+    texts = ["vivo en Lima", "vivo en Cusco", "vivo en Puno"]
+    first, second, third = [(await keeper.tell(text, f"m{n}")).memory for n, text in enumerate(texts)]
+    refusal = await refused(keeper.forget(second.memory_id, restore_superseded=True))
+    assert (refusal.reason, refusal.metadata["superseded_by"]) == ("MEMORY_SUPERSEDED", third.memory_id)
+    assert await keeper.find("vivo") == ["vivo en Puno"]
+    await keeper.forget(second.memory_id)  # by the person's own hand, in between
+    answer = await keeper.forget(third.memory_id, restore_superseded=True)
+    assert list(answer.restored) == []
+    assert await keeper.find("vivo") == []
+    assert [one.memory_id for one in (await keeper.list(include_invalid=True)).memories] == [first.memory_id]
+
+
 async def test_words_of_an_older_index_are_forgotten_too(kept, keeper, monkeypatch):
     await keeper.keep("el perro azul")
     monkeypatch.setattr(words_module, "stems", lambda word: ("e" + word[:3], "s" + word[:3]))

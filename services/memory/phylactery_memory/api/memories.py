@@ -191,8 +191,10 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
     ) -> user_memory_pb2.ForgetMemoryResponse:
         """Remove a memory permanently."""
         asked = from_message(ForgetMemoryItem, request)
-        await self._memories.forget(current_principal(), asked.memory_id, asked.etag)
-        return user_memory_pb2.ForgetMemoryResponse()
+        restored = await self._memories.forget(
+            current_principal(), asked.memory_id, asked.etag, restore_superseded=asked.restore_superseded
+        )
+        return user_memory_pb2.ForgetMemoryResponse(restored=restored)
 
     def _filter(self, asked: SearchMemoriesItem | ListMemoriesItem) -> Filter:
         """Return the filter fields that both searching and listing support."""

@@ -116,3 +116,4 @@ class ForgetMemoryItem(EdgeModel):
 
     memory_id: Identifier
     etag: Etag
+    restore_superseded: bool

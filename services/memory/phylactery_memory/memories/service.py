@@ -152,6 +152,10 @@ class Profile(Protocol):
         """End what was taken from a memory, if it is still current, when the memory ends."""
         ...
 
+    def restore(self, connection: Connection, owner: Principal, memory_id: str) -> None:
+        """Make current again what was taken from a memory that is valid again."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -329,21 +333,45 @@ class Memories:
 
         return await self._store.write(owner, work)
 
-    async def forget(self, owner: Principal, memory_id: str, etag: str) -> None:
-        """Remove a memory, its words and its vectors; etag may be empty.
+    async def forget(
+        self, owner: Principal, memory_id: str, etag: str, *, restore_superseded: bool = False
+    ) -> Sequence[str]:
+        """Remove a memory, its words and its vectors; etag may be empty. Return the memories that are valid again.
 
-        Raise PermissionDenied, NotFound, Aborted MEMORY_CHANGED, Unavailable.
+        With ``restore_superseded`` these are the ones that it had superseded, unless somebody changed them since. Raise
+        PermissionDenied, NotFound, Aborted MEMORY_CHANGED, FailedPrecondition MEMORY_SUPERSEDED if the memory was
+        itself superseded, Unavailable.
         """
         owner.require(Role.CALLER)
+        now_us = self.clock.now_us()
 
-        def work(shelf: MemoryRepository) -> None:
+        def work(shelf: MemoryRepository) -> Sequence[str]:
             standing = standing_memory(shelf, memory_id)
             if etag:
                 check_etag(standing, etag)
+            if restore_superseded and standing.superseded_by:
+                raise superseded(standing)
             shelf.remove(standing)
             self._drop(shelf, memory_id)
+            return self._restored(shelf, standing, now_us) if restore_superseded else ()
 
-        await self._store.write(owner, work)
+        return await self._store.write(owner, work)
+
+    def _restored(self, shelf: MemoryRepository, gone: Memory, now_us: int) -> list[str]:
+        """Make valid again what a memory that is gone had superseded, and return which.
+
+        What was removed since, or given another end, stays as it is: that was somebody's later word.
+        """
+        restored = []
+        for name in gone.supersedes:
+            old = shelf.get(name)
+            if old is None or old.superseded_by != gone.memory_id:
+                continue
+            shelf.put(old.changed(now_us, invalid_us=gone.invalid_us, superseded_by=""))
+            if self._profile is not None:
+                self._profile.restore(shelf.connection, shelf.owner, name)
+            restored.append(name)
+        return restored
 
     def _count(self, layer: str) -> None:
         if self._metrics is not None:

@@ -107,3 +107,7 @@ class Profiles:
     def end(self, connection: Connection, owner: Principal, memory: Memory) -> None:
         """End what was taken from a retired memory, unless it was superseded."""
         profiles.end(connection, owner, memory.memory_id, memory.invalid_us)
+
+    def restore(self, connection: Connection, owner: Principal, memory_id: str) -> None:
+        """Make current again what was taken from a memory that is valid again, where nothing else is current."""
+        profiles.restore(connection, owner, memory_id)

@@ -123,6 +123,19 @@ def end(connection: Connection, owner: Principal, memory_id: str, at_us: int) ->
     _change_some(connection, owner, taken, sa.update(memory_profile).where(*taken).values(invalid_us=at_us))
 
 
+def restore(connection: Connection, owner: Principal, memory_id: str) -> None:
+    """Make the newest value of each name that was taken from a memory current again, unless the name has another."""
+    mine, current = _of(memory_profile, owner), memory_profile.alias()
+    holds = sa.exists().where(
+        *_of(current, owner), current.c.name == memory_profile.c.name, current.c.invalid_us == NEVER
+    )
+    taken = [*mine, memory_profile.c.memory_id == memory_id, ~holds]
+    newest = sa.select(memory_profile.c.name, sa.func.max(memory_profile.c.revision)).where(*taken)
+    for name, revision in connection.execute(newest.group_by(memory_profile.c.name)).all():
+        this = [*mine, memory_profile.c.name == name, memory_profile.c.revision == revision]
+        _change_some(connection, owner, this, sa.update(memory_profile).where(*this).values(invalid_us=NEVER))
+
+
 def _change_some(
     connection: Connection, owner: Principal, which: list[sa.ColumnElement[bool]], statement: sa.Delete | sa.Update
 ) -> None:
