@@ -127,7 +127,10 @@ def restore(connection: Connection, owner: Principal, memory_id: str) -> None:
     """Make the newest value of each name that was taken from a memory current again, unless the name has another."""
     mine, current = _of(memory_profile, owner), memory_profile.alias()
     holds = sa.exists().where(
-        *_of(current, owner), current.c.name == memory_profile.c.name, current.c.invalid_us == NEVER
+        current.c.tenant == owner.tenant,
+        current.c.subject == owner.subject,
+        current.c.name == memory_profile.c.name,
+        current.c.invalid_us == NEVER,
     )
     taken = [*mine, memory_profile.c.memory_id == memory_id, ~holds]
     newest = sa.select(memory_profile.c.name, sa.func.max(memory_profile.c.revision)).where(*taken)
