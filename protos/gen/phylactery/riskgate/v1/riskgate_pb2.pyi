@@ -622,7 +622,9 @@ class Reversal(_message.Message):
     RESULT_FIELD_NUMBER: _builtins.int
     ERROR_CODE_FIELD_NUMBER: _builtins.int
     execution_id: _builtins.str
-    """execution_id is the execution of the effect, redeemed by the same user. Required."""
+    """execution_id is the execution of the effect. Required. One that this user has not redeemed is recorded, and is no
+    fact of later decisions.
+    """
     result: Global___ReversalResult.ValueType
     """result is what became of it. Required."""
     error_code: _builtins.str

@@ -127,7 +127,7 @@ class RiskGateServiceServicer:
 
     def ReportTold(self, request, context):
         """ReportTold records that the person was told of effects that ran without a question (RedeemResponse.low_stakes).
-        Until then context.usage.line_delivered is false for the calls of every later task of the same user. An effect that
+        Until then context.usage.line_delivered is false for the calls of every other run of the same user. An effect that
         was reported FAILED counts as told. Repeating a report has no effect.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -64,7 +64,7 @@ class RiskGateServiceStub:
     """
     ReportTold: _grpc.UnaryUnaryMultiCallable[_riskgate_pb2.ReportToldRequest, _riskgate_pb2.ReportToldResponse]
     """ReportTold records that the person was told of effects that ran without a question (RedeemResponse.low_stakes).
-    Until then context.usage.line_delivered is false for the calls of every later task of the same user. An effect that
+    Until then context.usage.line_delivered is false for the calls of every other run of the same user. An effect that
     was reported FAILED counts as told. Repeating a report has no effect.
     """
     EvaluateAccess: _grpc.UnaryUnaryMultiCallable[_access_pb2.EvaluateAccessRequest, _access_pb2.EvaluateAccessResponse]
@@ -109,7 +109,7 @@ class RiskGateServiceAsyncStub(RiskGateServiceStub):
     """
     ReportTold: _aio.UnaryUnaryMultiCallable[_riskgate_pb2.ReportToldRequest, _riskgate_pb2.ReportToldResponse]  # type: ignore[assignment]
     """ReportTold records that the person was told of effects that ran without a question (RedeemResponse.low_stakes).
-    Until then context.usage.line_delivered is false for the calls of every later task of the same user. An effect that
+    Until then context.usage.line_delivered is false for the calls of every other run of the same user. An effect that
     was reported FAILED counts as told. Repeating a report has no effect.
     """
     EvaluateAccess: _aio.UnaryUnaryMultiCallable[_access_pb2.EvaluateAccessRequest, _access_pb2.EvaluateAccessResponse]  # type: ignore[assignment]
@@ -187,7 +187,7 @@ class RiskGateServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_riskgate_pb2.ReportToldResponse, _abc.Awaitable[_riskgate_pb2.ReportToldResponse]]:
         """ReportTold records that the person was told of effects that ran without a question (RedeemResponse.low_stakes).
-        Until then context.usage.line_delivered is false for the calls of every later task of the same user. An effect that
+        Until then context.usage.line_delivered is false for the calls of every other run of the same user. An effect that
         was reported FAILED counts as told. Repeating a report has no effect.
         """
 

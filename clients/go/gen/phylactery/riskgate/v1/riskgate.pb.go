@@ -1124,7 +1124,8 @@ func (x *ReportOutcomeRequest) GetReversals() []*Reversal {
 // Reversal is one effect that an execution took back, or was to take back.
 type Reversal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// execution_id is the execution of the effect, redeemed by the same user. Required.
+	// execution_id is the execution of the effect. Required. One that this user has not redeemed is recorded, and is no
+	// fact of later decisions.
 	ExecutionId string `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	// result is what became of it. Required.
 	Result ReversalResult `protobuf:"varint,2,opt,name=result,proto3,enum=phylactery.riskgate.v1.ReversalResult" json:"result,omitempty"`

@@ -59,7 +59,7 @@ type RiskGateServiceClient interface {
 	// same execution is FAILED_PRECONDITION with OUTCOME_CONFLICT, unless it resolves IN_DOUBT.
 	ReportOutcome(ctx context.Context, in *ReportOutcomeRequest, opts ...grpc.CallOption) (*ReportOutcomeResponse, error)
 	// ReportTold records that the person was told of effects that ran without a question (RedeemResponse.low_stakes).
-	// Until then context.usage.line_delivered is false for the calls of every later task of the same user. An effect that
+	// Until then context.usage.line_delivered is false for the calls of every other run of the same user. An effect that
 	// was reported FAILED counts as told. Repeating a report has no effect.
 	ReportTold(ctx context.Context, in *ReportToldRequest, opts ...grpc.CallOption) (*ReportToldResponse, error)
 	// EvaluateAccess returns whether a user may perform an action, in the terms of the AuthZEN Authorization API 1.0:
@@ -177,7 +177,7 @@ type RiskGateServiceServer interface {
 	// same execution is FAILED_PRECONDITION with OUTCOME_CONFLICT, unless it resolves IN_DOUBT.
 	ReportOutcome(context.Context, *ReportOutcomeRequest) (*ReportOutcomeResponse, error)
 	// ReportTold records that the person was told of effects that ran without a question (RedeemResponse.low_stakes).
-	// Until then context.usage.line_delivered is false for the calls of every later task of the same user. An effect that
+	// Until then context.usage.line_delivered is false for the calls of every other run of the same user. An effect that
 	// was reported FAILED counts as told. Repeating a report has no effect.
 	ReportTold(context.Context, *ReportToldRequest) (*ReportToldResponse, error)
 	// EvaluateAccess returns whether a user may perform an action, in the terms of the AuthZEN Authorization API 1.0:
