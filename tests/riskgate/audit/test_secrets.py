@@ -47,6 +47,7 @@ NAMES = {
     "continues_task_id",
     "request_id",
     "execution_id",
+    "execution_ids",
     "log",
     "name",
     "id",

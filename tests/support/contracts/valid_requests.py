@@ -235,6 +235,7 @@ def valid_requests() -> dict[str, list[Message]]:
         "RiskGateService/Redeem": [
             riskgate_pb2.RedeemRequest(permit="a.b.c", call=by_struct, execution_id="execution-1", **asked)
         ],
+        "RiskGateService/ReportTold": [riskgate_pb2.ReportToldRequest(execution_ids=["execution-1"])],
         "RiskGateService/ReportOutcome": [
             riskgate_pb2.ReportOutcomeRequest(
                 execution_id="execution-1",
@@ -242,6 +243,9 @@ def valid_requests() -> dict[str, list[Message]]:
                 result_hash=HASH,
                 result_size=4,
                 error_code="TIMED_OUT",
+                reversals=[
+                    riskgate_pb2.Reversal(execution_id="execution-0", result=riskgate_pb2.REVERSAL_RESULT_UNDONE)
+                ],
             )
         ],
         "TaskService/BeginTask": [
@@ -278,6 +282,8 @@ def valid_requests() -> dict[str, list[Message]]:
         ],
         "ControlService/Freeze": [control_pb2.FreezeRequest(target=frozen, reason="a test")],
         "ControlService/Unfreeze": [control_pb2.UnfreezeRequest(target=frozen, reason="a test")],
+        "ControlService/ListUndoFailures": [control_pb2.ListUndoFailuresRequest(tenant="local")],
+        "ControlService/ClearUndoFailure": [control_pb2.ClearUndoFailureRequest(tool="write_file", reason="a test")],
         "ControlService/ListFreezes": [control_pb2.ListFreezesRequest()],
         "ControlService/RevokeDecision": [
             control_pb2.RevokeDecisionRequest(decision_id="de_none", tenant="local", reason="a test")

@@ -10,7 +10,7 @@ from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.rpc.validation import from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 
-from phylactery_riskgate.decisions.requests import RevokeInput, TargetInput
+from phylactery_riskgate.decisions.requests import ClearInput, RevokeInput, TargetInput, TenantInput
 from phylactery_riskgate.decisions.stops import Control, Frozen, Lifted, Revoked
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.stops import FreezeRow, Scope
@@ -99,3 +99,28 @@ class ControlServicer(control_pb2_grpc.ControlServiceServicer):
         """Void a decision."""
         asked = from_message(RevokeInput, request)
         return revoked(await self._control.revoke(current_principal(), asked))
+
+    async def ListUndoFailures(
+        self, request: control_pb2.ListUndoFailuresRequest, _context: Context
+    ) -> control_pb2.ListUndoFailuresResponse:
+        """List the tools whose undo failed."""
+        found = await self._control.undo_failures(current_principal(), from_message(TenantInput, request))
+        return control_pb2.ListUndoFailuresResponse(
+            failures=[
+                control_pb2.UndoFailure(
+                    tool=one.tool,
+                    tenant=one.tenant,
+                    fail_time=to_timestamp(one.fail_us),
+                    execution_id=one.execution_id,
+                    error_code=one.error_code,
+                )
+                for one in found
+            ]
+        )
+
+    async def ClearUndoFailure(
+        self, request: control_pb2.ClearUndoFailureRequest, _context: Context
+    ) -> control_pb2.ClearUndoFailureResponse:
+        """Trust the undo of a tool again."""
+        place = await self._control.clear_undo_failure(current_principal(), from_message(ClearInput, request))
+        return control_pb2.ClearUndoFailureResponse(cleared=place is not None, **_place(place))

@@ -38,6 +38,8 @@ from phylactery_riskgate.decisions.requests import (
     FormRunInput,
     OutcomeInput,
     RedeemInput,
+    ReversalInput,
+    ToldInput,
     read_access,
 )
 from phylactery_riskgate.domain.model import Decision
@@ -134,6 +136,11 @@ _OUTCOMES = {
     riskgate_pb2.OUTCOME_SUCCEEDED: "SUCCEEDED",
     riskgate_pb2.OUTCOME_FAILED: "FAILED",
     riskgate_pb2.OUTCOME_IN_DOUBT: "IN_DOUBT",
+}
+_RESULTS = {
+    riskgate_pb2.REVERSAL_RESULT_UNDONE: "UNDONE",
+    riskgate_pb2.REVERSAL_RESULT_LEFT: "LEFT",
+    riskgate_pb2.REVERSAL_RESULT_FAILED: "FAILED",
 }
 _DECISIONS = {one: types_pb2.Decision.Value(f"DECISION_{one}") for one in Decision}
 
@@ -326,9 +333,25 @@ class RiskGateServicer(riskgate_pb2_grpc.RiskGateServiceServicer):
         self, request: riskgate_pb2.ReportOutcomeRequest, _context: Context
     ) -> riskgate_pb2.ReportOutcomeResponse:
         """Record how an execution ended."""
-        asked = from_message(OutcomeInput, request, outcome=outcome_field(request.outcome))
+        asked = from_message(
+            OutcomeInput,
+            request,
+            outcome=outcome_field(request.outcome),
+            reversals=[
+                fields(ReversalInput, one, result=_RESULTS.get(one.result, str(one.result)))
+                for one in request.reversals
+            ],
+        )
         place = await self._redemptions.report_outcome(current_principal(), asked)
         return riskgate_pb2.ReportOutcomeResponse(audit_log=place.log, audit_index=place.index)
+
+    async def ReportTold(
+        self, request: riskgate_pb2.ReportToldRequest, _context: Context
+    ) -> riskgate_pb2.ReportToldResponse:
+        """Record that the person was told of effects."""
+        asked = from_message(ToldInput, request, execution_ids=list(request.execution_ids))
+        await self._redemptions.report_told(current_principal(), asked)
+        return riskgate_pb2.ReportToldResponse()
 
 
 def _asked(request: riskgate_pb2.EvaluateRequest) -> EvaluateInput:

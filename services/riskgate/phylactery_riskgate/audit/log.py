@@ -80,6 +80,8 @@ class Kind(StrEnum):
     FROZEN = "frozen"
     UNFROZEN = "unfrozen"
     DECISION_REVOKED = "decision_revoked"
+    UNDO_FAILED = "undo_failed"
+    UNDO_CLEARED = "undo_cleared"
     TASK_BEGUN = "task_begun"
     TASK_ENDED = "task_ended"
     HEADS_ADOPTED = "heads_adopted"

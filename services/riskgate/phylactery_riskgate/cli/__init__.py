@@ -18,6 +18,7 @@ _COMMANDS: Final = {
     "revoke": "phylactery_riskgate.cli.control:revoke",
     "freeze": "phylactery_riskgate.cli.control:freeze",
     "unfreeze": "phylactery_riskgate.cli.control:unfreeze",
+    "undo": "phylactery_riskgate.cli.control:undo",
     "approvals": "phylactery_riskgate.cli.approvals.commands:app",
     "audit": "phylactery_riskgate.cli.audit.commands:app",
     "catalog": "phylactery_riskgate.cli.catalog:app",

@@ -1,4 +1,4 @@
-"""`riskgate freeze`, `unfreeze` and `revoke`: what a running RiskGate stops at once."""
+"""`riskgate freeze`, `unfreeze`, `revoke` and `undo`: what a running RiskGate stops at once, or trusts again."""
 
 from __future__ import annotations
 
@@ -140,6 +140,52 @@ def freeze_list(target: Target = DEFAULT_TARGET, token_file: TokenFile = None, a
         found = remote.ask(_stub(remote).ListFreezes, control_pb2.ListFreezesRequest()).freezes
     facts = {"freezes": [_facts(one) for one in found]}
     tell(as_json, facts, "\n".join(map(_line, found)) or "nothing is frozen")
+
+
+undo = typer.Typer(no_args_is_help=True, help="Tools whose undo failed, so that their calls count as final.")
+
+
+@undo.command("list")
+def undo_list(
+    tenant: Annotated[str, typer.Option("--tenant", help="whose tools; none is your own tenant")] = "",
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the tools whose undo failed, since when and why."""
+    with connect(target, token_file, as_json=as_json) as remote:
+        request = control_pb2.ListUndoFailuresRequest(tenant=tenant)
+        found = remote.ask(_stub(remote).ListUndoFailures, request).failures
+    facts = [
+        {
+            "tool": one.tool,
+            "fail_time": one.fail_time.ToJsonString(),
+            "execution_id": one.execution_id,
+            "code": one.error_code,
+        }
+        for one in found
+    ]
+    lines = [
+        f"{one['tool']}\n  since {one['fail_time']}, execution {one['execution_id']}: {one['code']}" for one in facts
+    ]
+    tell(as_json, {"failures": facts}, "\n".join(lines) or "no undo has failed")
+
+
+@undo.command("clear")
+def undo_clear(  # noqa: PLR0917 - typer's options
+    tool: Annotated[str, typer.Argument(help="the tool's name in the catalog")],
+    tenant: Annotated[str, typer.Option("--tenant", help="in which tenant; none is your own")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="why, for the log")] = "",
+    target: Target = DEFAULT_TARGET,
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Trust the undo of a tool again."""
+    request = control_pb2.ClearUndoFailureRequest(tool=tool, tenant=tenant, reason=reason)
+    with connect(target, token_file, as_json=as_json) as remote:
+        done = remote.ask(_stub(remote).ClearUndoFailure, request)
+    told = f"{tool}: its undo is trusted again" if done.cleared else f"{tool}: no undo of it has failed"
+    tell(as_json, {"ok": True, "cleared": done.cleared}, told)
 
 
 def revoke(  # noqa: PLR0917 - typer's options

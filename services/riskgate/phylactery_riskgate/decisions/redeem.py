@@ -32,7 +32,7 @@ from phylactery_riskgate.audit.log import Kind
 from phylactery_riskgate.decisions.context import Basis, DecisionContext, Refused
 from phylactery_riskgate.decisions.log import tell_doubtful_votes
 from phylactery_riskgate.decisions.proposals import fingerprint, key_of, raw_call
-from phylactery_riskgate.decisions.requests import EvaluateInput, OutcomeInput, RedeemInput
+from phylactery_riskgate.decisions.requests import EvaluateInput, OutcomeInput, RedeemInput, ToldInput
 from phylactery_riskgate.decisions.usage import usage_values
 from phylactery_riskgate.domain.intent.facts import uses_ask, without_ask
 from phylactery_riskgate.domain.intent.understood import task_of
@@ -40,17 +40,20 @@ from phylactery_riskgate.domain.model import BoundCall, CallSite, CatalogTool, D
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import redemptions as rows
-from phylactery_riskgate.store import stops
+from phylactery_riskgate.store import stops, undo
 from phylactery_riskgate.store.asks import AskUse
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import DecisionRecord, find_decision, renew_permit
-from phylactery_riskgate.store.redemptions import OutcomeReport, Redemption
+from phylactery_riskgate.store.redemptions import OutcomeReport, Redemption, Reversal
 from phylactery_riskgate.store.stops import Scope
+from phylactery_riskgate.store.undo import UndoFailure
 from phylactery_riskgate.tasks.retractions import TakenBack
 from phylactery_riskgate.tasks.snapshot import TaskSnapshot, ask_body
 
 RECEIPT_AUDIENCE = "executor"
-IN_DOUBT = "IN_DOUBT"
+IN_DOUBT, FAILED = "IN_DOUBT", "FAILED"
+UNDO_NOT_KEPT = "UNDO_NOT_KEPT"
+"""The code of a call that could not keep what it would have replaced, and did nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,24 @@ class Redemptions:
         who.require(Role.CALLER)
         now_us = self._core.clock.now_us()
         return await self._core.write(lambda connection: self._report(connection, who, report, now_us))
+
+    async def report_told(self, who: Principal, asked: ToldInput) -> None:
+        """Record that the user was told of effects that ran without a question.
+
+        Raise NotFound EXECUTION_NOT_FOUND.
+        """
+        who.require(Role.CALLER)
+        now_us = self._core.clock.now_us()
+
+        def work(connection: Connection) -> Refused | None:
+            for execution_id in asked.execution_ids:
+                if rows.find_execution(connection, who.tenant, who.subject, execution_id) is None:
+                    return Refused(_unknown_execution(execution_id))
+            for execution_id in asked.execution_ids:
+                undo.mark_told(connection, who.tenant, who.subject, execution_id, now_us)
+            return None
+
+        await self._core.write(work)
 
     async def without_outcome(self, tenant: str, *, older_than_seconds: int, limit: int = 100) -> list[Redemption]:
         """Return a tenant's redeemed calls whose outcome is still missing after older_than_seconds, oldest first."""
@@ -427,6 +448,7 @@ class Redemptions:
             now_us,
             place.log,
             place.index,
+            attempt.verdict.by_low_stakes,
         )
         rows.insert_redemption(connection, redemption)
         return Consumed(redemption, bound, repeated=False)
@@ -450,12 +472,9 @@ class Redemptions:
     def _report(self, connection: Connection, who: Principal, asked: OutcomeInput, now_us: int) -> Place:
         redemption = rows.find_execution(connection, who.tenant, who.subject, asked.execution_id, lock=True)
         if redemption is None:
-            raise NotFound(
-                "EXECUTION_NOT_FOUND",
-                f"no call was redeemed as '{asked.execution_id}' by this identity",
-                metadata={"execution_id": asked.execution_id},
-            )
-        report = OutcomeReport(asked.outcome, asked.result_hash, asked.result_size, asked.error_code)
+            raise _unknown_execution(asked.execution_id)
+        reversals = tuple(Reversal(one.execution_id, one.result, one.error_code) for one in asked.reversals)
+        report = OutcomeReport(asked.outcome, asked.result_hash, asked.result_size, asked.error_code, reversals)
         known = rows.outcome_reports(connection, who.tenant, who.subject, asked.execution_id)
         for earlier, place in known:
             if earlier == report:
@@ -476,9 +495,36 @@ class Redemptions:
             "result_size": report.result_size,
             "error_code": report.error_code,
         }
+        if reversals:
+            body["reversals"] = [one._asdict() for one in reversals]
         place = self._core.note(connection, Kind.OUTCOME, who, now_us, body)
         rows.insert_outcome(connection, redemption, len(known), report, now_us=now_us, place=place)
+        if report.outcome == FAILED:  # nothing happened, so there is nothing to tell
+            undo.mark_told(connection, who.tenant, who.subject, redemption.execution_id, now_us)
+        failed = [(one.execution_id, one.error_code) for one in reversals if one.result == FAILED]
+        if report.error_code == UNDO_NOT_KEPT:
+            failed.append((redemption.execution_id, UNDO_NOT_KEPT))
+        for execution_id, code in failed:
+            self._fail(connection, who, execution_id, code, now_us)
         return place
+
+    def _fail(self, connection: Connection, who: Principal, execution_id: str, code: str, now_us: int) -> None:
+        """Record that the undo of an effect's tool failed; an execution that is not known here changes nothing."""
+        of = rows.find_execution(connection, who.tenant, who.subject, execution_id)
+        if of is None:
+            return
+        tool = str(of.receipt_claims["tool"])
+        if undo.insert_failure(connection, UndoFailure(who.tenant, tool, now_us, execution_id, code)):
+            body = {"tool": tool, "execution_id": execution_id, "error_code": code}
+            self._core.note(connection, Kind.UNDO_FAILED, who, now_us, body)
+
+
+def _unknown_execution(execution_id: str) -> NotFound:
+    return NotFound(
+        "EXECUTION_NOT_FOUND",
+        f"no call was redeemed as '{execution_id}' by this identity",
+        metadata={"execution_id": execution_id},
+    )
 
 
 def _checked_call(attempt: Attempt) -> BoundCall:

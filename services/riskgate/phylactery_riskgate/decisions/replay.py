@@ -29,7 +29,7 @@ from phylactery_riskgate.domain.bundle.files import read_parts
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, Counters, Decision, RawCall, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
-from phylactery_riskgate.domain.policy.usage import Charge
+from phylactery_riskgate.domain.policy.usage import LINE_OWED, UNDO_FAILED, Charge
 from phylactery_riskgate.store.audit_search import Bounds, FoundEntry, Position, scan
 from phylactery_riskgate.tasks.snapshot import TaskSnapshot, recorded_snapshot
 
@@ -70,7 +70,8 @@ class Recalled:
 
     def _read_usage(self, tool: CatalogTool, charge: Charge) -> dict[str, Counters]:
         nothing = Counters(0, 0, 0, len(charge.recipients))
-        return {budget.name: self.usage.get(budget.name, nothing) for budget in tool.budgets}
+        known = {name: self.usage[name] for name in (UNDO_FAILED, LINE_OWED) if name in self.usage}
+        return {budget.name: self.usage.get(budget.name, nothing) for budget in tool.budgets} | known
 
 
 @dataclass(frozen=True, slots=True)

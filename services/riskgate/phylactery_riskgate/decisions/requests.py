@@ -91,14 +91,43 @@ class RedeemInput(EdgeModel):
     min_bundle_revision: int = Field(0, ge=0)
 
 
+class ReversalInput(EdgeModel):
+    """What became of an effect that was to be taken back."""
+
+    execution_id: LongIdentifier
+    result: Literal["UNDONE", "LEFT", "FAILED"]
+    error_code: _ErrorCode = ""
+
+
+class ToldInput(EdgeModel):
+    """Effects that a person was told of."""
+
+    execution_ids: Annotated[list[LongIdentifier], Field(min_length=1, max_length=100)]
+
+
+class ClearInput(EdgeModel):
+    """The tool whose undo is trusted again, and why."""
+
+    tool: Annotated[_Name, Field(min_length=1)]
+    tenant: _Name = ""
+    reason: _Words = ""
+
+
+class TenantInput(EdgeModel):
+    """The tenant whose failed undos are listed."""
+
+    tenant: _Name = ""
+
+
 class OutcomeInput(EdgeModel):
-    """How an execution ended."""
+    """How an execution ended, and what it took back."""
 
     execution_id: LongIdentifier
     outcome: Literal["SUCCEEDED", "FAILED", "IN_DOUBT"]
     result_hash: OptionalSha256 = ""
     result_size: int = Field(0, ge=0, le=MAX_SIZE)
     error_code: _ErrorCode = ""
+    reversals: Annotated[list[ReversalInput], Field(max_length=100, default_factory=list)]
 
 
 MAX_QUESTIONS = 100

@@ -6,7 +6,7 @@ anything. A tenant's operator or policy admin stops calls of that tenant only, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,16 +19,18 @@ from phylactery_riskgate.approvals.model import ApprovalEvent, ClosedReason, adv
 from phylactery_riskgate.audit.commitments import WORDS
 from phylactery_riskgate.audit.log import SYSTEM_PRINCIPAL, Kind
 from phylactery_riskgate.decisions.context import DecisionContext, Refused, about
-from phylactery_riskgate.decisions.requests import RevokeInput, TargetInput
+from phylactery_riskgate.decisions.requests import ClearInput, RevokeInput, TargetInput, TenantInput
 from phylactery_riskgate.domain.model import Decision, Verdict
 from phylactery_riskgate.domain.policy.reasons import freeze_reason
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store import stops as rows
+from phylactery_riskgate.store import undo
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import CallKey, DecisionRecord
 from phylactery_riskgate.store.redemptions import find_redemption
 from phylactery_riskgate.store.stops import EVERY_TENANT, FreezeRow, Scope, Target
+from phylactery_riskgate.store.undo import UndoFailure
 
 _OF_TENANT = frozenset({Role.OPERATOR, Role.POLICY_ADMIN})
 
@@ -110,6 +112,30 @@ class Control:
         done = await self._core.write(lambda connection: self._revoke(connection, who, tenant, asked))
         reach("riskgate.revoked")
         return done
+
+    async def undo_failures(self, who: Principal, asked: TenantInput) -> Sequence[UndoFailure]:
+        """Return the tools of a tenant whose undo failed. Raise PermissionDenied ROLE_REQUIRED and Unavailable."""
+        if not who.roles & {*_OF_TENANT, Role.AUDITOR}:
+            who.require(Role.INSTALLATION_OPERATOR)
+        if asked.tenant not in ("", who.tenant):
+            who.require(Role.INSTALLATION_OPERATOR)
+        tenant = asked.tenant or who.tenant
+        return await self._core.database.read(lambda connection: undo.failures_of(connection, tenant))
+
+    async def clear_undo_failure(self, who: Principal, asked: ClearInput) -> Place | None:
+        """Trust the undo of a tool again; return None if it had not failed.
+
+        Raise PermissionDenied ROLE_REQUIRED, InvalidArgument and Unavailable.
+        """
+        tenant = _tenant(who, asked.tenant)
+
+        def work(connection: Connection) -> Place | None:
+            if not undo.delete_failure(connection, tenant, asked.tool):
+                return None
+            now_us = self._core.clock.now_us()
+            return self._tell(connection, Kind.UNDO_CLEARED, who, tenant, now_us, {"tool": asked.tool}, asked.reason)
+
+        return await self._core.write(work)
 
     def _freeze(
         self, connection: Connection, who: Principal, target: Target, reason: str

@@ -16,7 +16,16 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.domain.canonical import canonical_bytes, hash_json
 from phylactery_riskgate.domain.model import BoundCall, Budget, CallSite, CatalogTool, Counters
-from phylactery_riskgate.domain.policy.usage import Charge, UsageReader, amount_text, charge_of, read_amount
+from phylactery_riskgate.domain.policy.usage import (
+    LINE_OWED,
+    UNDO_FAILED,
+    Charge,
+    UsageReader,
+    amount_text,
+    charge_of,
+    read_amount,
+)
+from phylactery_riskgate.store import undo
 from phylactery_riskgate.store import usage as rows
 from phylactery_riskgate.store.usage import CallCount, CounterKey
 
@@ -26,6 +35,8 @@ USAGE = "/usage"
 KEEP_SECONDS = 86_400
 """Retention of a count beyond its window: a clock that ran ahead for a day, and was set back, loses no counts."""
 
+_SO = Counters(1, 0, 0, 0)
+"""What is recorded of something that is so, in the form of a budget's counts."""
 _PURPOSE = "phylactery-usage-v1"
 
 
@@ -48,9 +59,14 @@ class Counting:
             places = {budget: _key_of(budget, who, site, tool) for budget in tool.budgets}
             for at in places.values() if lock else ():
                 rows.lock(connection, at)
-            return {
+            counted = {
                 budget.name: self._counters(connection, budget, at, charge, now_us) for budget, at in places.items()
             }
+            if undo.has_failed(connection, who.tenant, tool.name):
+                counted[UNDO_FAILED] = _SO
+            if undo.is_owed(connection, who.tenant, who.subject, site.run_id):
+                counted[LINE_OWED] = _SO
+            return counted
 
         return read
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from phylactery_chassis.db.columns import Columns, Form
@@ -31,16 +32,27 @@ class Redemption:
     redeem_us: int
     audit_log: str
     audit_index: int
+    low_stakes: bool = False
+    """Whether nothing but its low stakes allowed the call, so that the person is to be told of it."""
+
+
+class Reversal(NamedTuple):
+    """What became of an effect that an execution was to take back: UNDONE, LEFT or FAILED."""
+
+    execution_id: str
+    result: str
+    error_code: str
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeReport:
-    """The reported outcome of an execution."""
+    """The reported outcome of an execution, and what it took back."""
 
     outcome: str
     result_hash: str
     result_size: int
     error_code: str
+    reversals: tuple[Reversal, ...] = ()
 
 
 _REDEMPTION = Columns(Redemption, redemptions, forms={"receipt_claims": Form(from_json, to_json)})
@@ -77,6 +89,7 @@ _INSERT_OUTCOME = RowInsert(
     "report_us",
     "audit_log",
     "audit_index",
+    "reversals",
 )
 
 
@@ -139,7 +152,13 @@ def outcome_reports(
     asked = {"tenant": tenant, "subject": subject, "execution_id": execution_id}
     return [
         (
-            OutcomeReport(row.outcome, row.result_hash, row.result_size, row.error_code),
+            OutcomeReport(
+                row.outcome,
+                row.result_hash,
+                row.result_size,
+                row.error_code,
+                tuple(Reversal(*one) for one in json.loads(row.reversals)),
+            ),
             Place(row.audit_log, row.audit_index),
         )
         for row in _REPORTS.all(connection, asked)
@@ -162,6 +181,7 @@ def insert_outcome(
         now_us,
         place.log,
         place.index,
+        json.dumps(report.reversals),
     )
     _INSERT_OUTCOME.run(connection, [row])
 

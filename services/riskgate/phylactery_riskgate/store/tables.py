@@ -129,8 +129,12 @@ redemptions = sa.Table(
     sa.Column("redeem_us", sa.BigInteger, nullable=False),
     sa.Column("audit_log", _NAME, nullable=False),
     sa.Column("audit_index", sa.BigInteger, nullable=False),
+    sa.Column("low_stakes", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("told_us", sa.BigInteger, nullable=False, server_default="0"),
     sa.UniqueConstraint("tenant", "subject", "execution_id", name="redemptions_one_per_execution"),
 )
+_owed = sa.and_(redemptions.c.low_stakes, redemptions.c.told_us == sa.literal_column("0"))
+sa.Index("redemptions_owed", redemptions.c.tenant, redemptions.c.subject, sqlite_where=_owed, postgresql_where=_owed)
 
 outcomes = sa.Table(
     "outcomes",
@@ -146,6 +150,17 @@ outcomes = sa.Table(
     sa.Column("report_us", sa.BigInteger, nullable=False),
     sa.Column("audit_log", _NAME, nullable=False),
     sa.Column("audit_index", sa.BigInteger, nullable=False),
+    sa.Column("reversals", sa.Text, nullable=False, server_default="[]"),
+)
+
+undo_failures = sa.Table(
+    "undo_failures",
+    METADATA,
+    sa.Column("tenant", _NAME, primary_key=True),
+    sa.Column("tool", _NAME, primary_key=True),
+    sa.Column("fail_us", sa.BigInteger, nullable=False),
+    sa.Column("execution_id", _NAME, nullable=False),
+    sa.Column("error_code", sa.String(64), nullable=False),
 )
 
 audit_logs = sa.Table(

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from phylactery_riskgate.domain.documents import Document, Place
 from phylactery_riskgate.domain.model import Budget, CatalogTool
 from phylactery_riskgate.domain.policy.cedar_schema import action_groups, group_names
-from phylactery_riskgate.domain.policy.usage import units_of
+from phylactery_riskgate.domain.policy.usage import RESERVED, units_of
 
 MAX_WINDOW_SECONDS = 31_622_400
 MAX_COUNTED = 10_000
@@ -61,6 +61,10 @@ def read_budgets(
     budgets: dict[str, Budget] = {}
     for index, entry in enumerate(entries):
         place = ("budgets", index)
+        if entry.name in RESERVED:
+            raise document.error(
+                (*place, "name"), f"{entry.name} is a fact of context.usage, name the budget otherwise"
+            )
         if entry.name in budgets:
             raise document.error((*place, "name"), f"repeats the budget {entry.name}")
         for position, name in enumerate(entry.tools):

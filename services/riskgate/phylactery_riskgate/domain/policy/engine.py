@@ -38,8 +38,10 @@ from phylactery_riskgate.domain.policy.policies import APPROVED
 from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, budget_reason, doubts, policy_reason, reason
 from phylactery_riskgate.domain.policy.slices import PolicySlice, slices_for, without_task_policies
 from phylactery_riskgate.domain.policy.usage import (
+    LINE_DELIVERED,
     MAX_RECIPIENTS,
     NO_USAGE,
+    UNDO_FAILED,
     NotCountableError,
     Usage,
     UsageReader,
@@ -54,7 +56,8 @@ _GUARD_LIMITS = {"TOO_DEEP": MAX_DEPTH, "TOO_LARGE": MAX_BYTES}
 class Prepared:
     """Precomputed data about one tool.
 
-    ``private`` says that nothing but the agent reads the files it writes. ``without_task`` is the same with fewer
+    ``private`` says that nothing but the agent reads the files it writes, ``asks_history`` that its stakes or policies
+    depend on what became of its undo, or of the last turn's line. ``without_task`` is the same with fewer
     policies, if some of them do not apply to a call without a task.
     """
 
@@ -64,6 +67,7 @@ class Prepared:
     context: ContextBuilder
     schema: cedarpy.Schema
     private: bool = False
+    asks_history: bool = False
     without_task: Prepared | None = None
 
 
@@ -100,9 +104,9 @@ class DecisionEngine:
         return self._bundle
 
     def counts(self, tool: str) -> bool:
-        """Return True if a budget covers a tool, so that its calls are decided with usage."""
+        """Return True if a tool's calls are decided with usage: a budget covers it, or its undo or the line counts."""
         prepared = self._prepared.get(tool)
-        return prepared is not None and bool(prepared.tool.budgets)
+        return prepared is not None and (bool(prepared.tool.budgets) or prepared.asks_history)
 
     def decide(
         self,
@@ -180,7 +184,10 @@ class DecisionEngine:
         assessed = stakes_of(prepared.tool, bound.arguments, private_workspace=prepared.private)
         prepared = prepared if told.shown else prepared.without_task or prepared
         try:
-            usage = read_usage(prepared.tool, bound, reader)
+            usage = read_usage(prepared.tool, bound, reader, asked=prepared.asks_history)
+            if usage.undo_failed:
+                tool = replace(prepared.tool, undoable=False)
+                assessed = stakes_of(tool, bound.arguments, private_workspace=prepared.private)
             submission = submitted(prepared.tool, bound.arguments, told.form_run)
             given = {
                 "usage": usage.value,
@@ -342,7 +349,11 @@ def _prepare(
 ) -> Prepared:
     schema = build_entity_schema(tool.name, sorted(groups), bundle.levels)
     context, private = ContextBuilder(tool, policies.mentions), bundle.keeps_private(tool)
-    whole = Prepared(tool, Binder(tool), policies, context, schema, private)
+    usage = policies.mentions.part("usage")
+    asks_history = (tool.undoable and tool.reach == "own" and tool.reviewed) or (
+        usage is not None and any(usage.part(name) is not None for name in (UNDO_FAILED, LINE_DELIVERED))
+    )
+    whole = Prepared(tool, Binder(tool), policies, context, schema, private, asks_history)
     if len(fewer.policies) == len(policies.policies):
         return whole
     context = ContextBuilder(tool, fewer.mentions)

@@ -20,6 +20,13 @@ MAX_AMOUNT = 2**63 - 1
 MAX_RECIPIENTS = 1_000
 """The maximum number of recipients of one call that are counted; a call with more is blocked."""
 
+UNDO_FAILED, LINE_OWED = "undo_failed", "line_owed"
+"""What a reader returns beside the budgets, with any counters, if it is so: the undo of the tool failed in this tenant,
+or the user was not told of an effect of low stakes in another run."""
+LINE_DELIVERED = "line_delivered"
+RESERVED = frozenset({UNDO_FAILED, LINE_OWED, LINE_DELIVERED})
+"""Names that no budget may have."""
+
 _NUMBER, _AMOUNT, _BOOL = COUNT, Scalar(Kind.DECIMAL, low=Decimal(0)), Scalar(Kind.BOOL)
 
 
@@ -33,7 +40,8 @@ class Charge:
 
 
 UsageReader = Callable[[CatalogTool, Charge], Mapping[str, Counters]]
-"""A function that returns what every budget of a tool has counted so far, by the budget's name."""
+"""A function that returns what every budget of a tool has counted so far, by the budget's name, and UNDO_FAILED or
+LINE_OWED with it."""
 
 
 class NotCountableError(Exception):
@@ -105,25 +113,32 @@ class Usage:
     exceeded: Mapping[str, str] = field(default_factory=dict)
     value: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def undo_failed(self) -> bool:
+        """Return True if the tool does not take back what it did."""
+        return UNDO_FAILED in self.before
 
-NO_USAGE = Usage()
-"""The usage facts of a tool that no budget covers."""
+
+NO_USAGE = Usage(value={UNDO_FAILED: False, LINE_DELIVERED: True})
+"""The usage facts of a tool that no budget covers, and that takes back what it does."""
 
 
-def read_usage(tool: CatalogTool, bound: BoundCall, reader: UsageReader | None) -> Usage:
-    """Read what budgets have counted and add the call. Nothing is read for a tool that no budget covers.
+def read_usage(tool: CatalogTool, bound: BoundCall, reader: UsageReader | None, *, asked: bool = False) -> Usage:
+    """Read what budgets have counted and add the call.
+
+    Nothing is read for a tool that no budget covers, unless its undo or the line of the last turn is ``asked`` for.
 
     Raises:
         NotCountableError: the call cannot be counted, its sum cannot be represented, or the usage is unknown.
     """
-    if not tool.budgets:
+    if not tool.budgets and (reader is None or not asked):
         return NO_USAGE
     if reader is None:
         raise NotCountableError("USAGE_UNKNOWN", "")
     charge = charge_of(tool, bound)
     before = reader(tool, charge)
     exceeded: dict[str, str] = {}
-    value: dict[str, Any] = {}
+    value: dict[str, Any] = {UNDO_FAILED: UNDO_FAILED in before, LINE_DELIVERED: LINE_OWED not in before}
     for budget in tool.budgets:
         counted = before[budget.name]
         after = _with_charge(tool, counted, charge)
@@ -158,12 +173,12 @@ def _counters(counted: Counters) -> dict[str, Any]:
 
 
 def usage_type(budgets: Iterable[Budget]) -> RecordOf:
-    """Return the type of ``context.usage`` for a tool: one record for each budget that covers it."""
+    """Return the type of ``context.usage`` for a tool: what is known of its undo, and a record for each budget."""
     after = _record(calls=_NUMBER, amount=_AMOUNT, recipients=_NUMBER)
     budget = _record(
         calls=_NUMBER, amount=_AMOUNT, recipients=_NUMBER, new_recipients=_NUMBER, new_recipient=_BOOL, after=after
     )
-    return _record(**{one.name: budget for one in budgets})
+    return _record(**{UNDO_FAILED: _BOOL, LINE_DELIVERED: _BOOL}, **{one.name: budget for one in budgets})
 
 
 def _record(**fields: Scalar | RecordOf) -> RecordOf:
