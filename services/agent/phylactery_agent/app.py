@@ -248,6 +248,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         ),
         interpreter_seconds=settings.interpreter_seconds if settings.interpreter == "on" else 0.0,
         handoff=settings.handoff == "on",
+        undo_days=settings.undo_days,
     )
     runner = Dispatcher(
         inbox,
@@ -407,7 +408,14 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         services=services,
         edge=chat_edge,
         privacy=privacy,
-        retention=Retention(database, clock, days=settings.event_days, repeat_days=settings.repeat_days),
+        retention=Retention(
+            database,
+            clock,
+            days=settings.event_days,
+            repeat_days=settings.repeat_days,
+            undo_days=settings.undo_days,
+            forget_versions=executor.forget_versions,
+        ),
         catalog=catalog,
         executor=executor,
         tools=tools,

@@ -159,6 +159,12 @@ class AgentSettings(OutsideSettings, ModelSettings):
     file_version_bytes: int = Field(
         64 * 1024 * 1024, ge=2 * 1024 * 1024, description="bytes of earlier versions kept of all files of one user"
     )
+    undo_days: int = Field(
+        30,
+        ge=1,
+        le=365,
+        description="days for which what was done can be undone; earlier versions of files go with them",
+    )
     react_max_steps: int = Field(8, ge=1, le=25, description="how often reasoner or model may run in one react run")
     react_tool_rounds: int = Field(
         3, ge=1, le=8, description="how often a model may propose calls in one react run; several each time"

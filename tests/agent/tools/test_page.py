@@ -92,4 +92,5 @@ def test_whoever_adds_a_code_of_a_built_in_tool_says_whether_the_same_call_may_f
         "MAIL_UNAVAILABLE",
         "MEMORY_UNAVAILABLE",
         "TIMEOUT",
+        "UNDO_NOT_KEPT",
     }

@@ -111,7 +111,9 @@ class FakeLedger:
     async def deny(self, tool_call_id: str, *, error_code: str) -> None:
         self._move(tool_call_id, EffectEvent.DENY, error_code=error_code)
 
-    async def start(self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall) -> None:
+    async def start(
+        self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall, **_stakes: object
+    ) -> None:
         values = {"execution_id": execution_id, "effect_key": effect_key, "args_hash": bound.args_hash}
         self._move(tool_call_id, EffectEvent.START, **values)
 
@@ -123,6 +125,7 @@ class FakeLedger:
         status: Literal["success", "error"],
         output: str,
         error_code: str,
+        low_stakes: bool = False,
     ) -> None:
         if self.rows[tool_call_id].state == "finished":
             return

@@ -239,7 +239,8 @@ class MemoriesAdapter:
         )
         answer = await _answered(self._stub.WriteMemory(request, metadata=self._metadata))
         if answer.HasField("memory"):
-            return Remembered(answer.memory.memory_id)
+            created_us = from_timestamp(answer.memory.create_time)
+            return Remembered(answer.memory.memory_id, created_us=created_us, is_new=answer.created)
         reason = user_memory_pb2.WriteReason.Name(answer.decision.reasons[0])
         return Remembered("", reason.removeprefix("WRITE_REASON_"))
 
@@ -252,6 +253,17 @@ class MemoriesAdapter:
         search = user_memory_pb2.SearchMemoriesRequest(query=query, limit=limit)
         found = await _answered(self._stub.SearchMemories(search, metadata=self._metadata))
         return [_recalled(match.memory) for match in found.matches]
+
+    async def forget(self, memory_id: str) -> bool:
+        """Forget a memory, and make valid again what it had superseded; return False if there is none."""
+        request = user_memory_pb2.ForgetMemoryRequest(memory_id=memory_id, restore_superseded=True)
+        try:
+            await _answered(self._stub.ForgetMemory(request, metadata=self._metadata))
+        except MemoryRefusedError as error:
+            if error.reason != "MEMORY_NOT_FOUND":
+                raise
+            return False
+        return True
 
     async def hydrate(self, thread_id: str, *, pathway: str, query: str, max_messages: int) -> Hydration:
         """Return the context for a turn on this pathway, in one BuildContext."""

@@ -234,6 +234,7 @@ class RiskGateAdapter:
             bound=_bound(answer.bound_call) if answer.HasField("bound_call") else None,
             permit=answer.permit,
             approval=approval_info(answer.approval) if answer.HasField("approval") else None,
+            stakes=_stakes(answer.stakes),
         )
 
     async def redeem(self, permit: str, call: ProposedCall, where: CallContext, *, execution_id: str) -> Redeemed:
@@ -246,7 +247,8 @@ class RiskGateAdapter:
             run_id=where.run_id,
         )
         answer = await self._decided(self._connection.decisions.Redeem, request)
-        return Redeemed(answer.receipt, _bound(answer.bound_call), answer.repeated_redeem)
+        stakes, low_stakes = _stakes(answer.stakes), answer.low_stakes
+        return Redeemed(answer.receipt, _bound(answer.bound_call), answer.repeated_redeem, stakes, low_stakes)
 
     async def report_outcome(self, report: ExecutionReport) -> None:
         """Record how an execution ended; idempotent. Raise GateRefusedError."""
@@ -256,8 +258,21 @@ class RiskGateAdapter:
             result_hash=report.result_hash,
             result_size=report.result_size,
             error_code=report.error_code,
+            reversals=[
+                riskgate_pb2.Reversal(
+                    execution_id=one.execution_id,
+                    result=riskgate_pb2.ReversalResult.Value(f"REVERSAL_RESULT_{one.result}"),
+                    error_code=one.error_code,
+                )
+                for one in report.reversals
+            ],
         )
         await self._answer(self._connection.decisions.ReportOutcome, request)
+
+    async def report_told(self, execution_ids: Sequence[str]) -> None:
+        """Record that the person was told of effects that ran without a question; idempotent."""
+        request = riskgate_pb2.ReportToldRequest(execution_ids=execution_ids)
+        await self._answer(self._connection.decisions.ReportTold, request)
 
     async def get_approval(self, approval_id: str, *, full: bool = False) -> ApprovalInfo:
         """Return the approval, with long values whole if ``full``. Raise GateRefusedError with APPROVAL_NOT_FOUND."""
@@ -359,6 +374,13 @@ def _risk(risk: types_pb2.RiskLevel.ValueType) -> str:
     if risk == types_pb2.RISK_LEVEL_UNSPECIFIED:
         return ""
     return types_pb2.RiskLevel.Name(risk).removeprefix("RISK_LEVEL_").lower()
+
+
+def _stakes(stakes: types_pb2.Stakes.ValueType) -> str:
+    """Return the name of stakes that this agent knows; any other counts as not said, and is not low."""
+    if stakes == types_pb2.STAKES_UNSPECIFIED or stakes not in types_pb2.Stakes.values():
+        return ""
+    return types_pb2.Stakes.Name(stakes).removeprefix("STAKES_").lower()
 
 
 def approval_info(approval: types_pb2.Approval) -> ApprovalInfo:

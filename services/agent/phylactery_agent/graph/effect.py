@@ -82,20 +82,20 @@ class Effect:
             self.decision_id = decision.decision_id
             if decision.decision != "ALLOW" or decision.bound is None:
                 return await self._not_allowed(decision)
-            return await self._proceed(decision.permit, decision.bound)
+            return await self._proceed(decision, decision.bound)
         except GateRefusedError as error:
             return await self._stop(error.reason)
 
-    async def _proceed(self, permit: str, bound: BoundCall) -> ToolResult:
+    async def _proceed(self, decision: GateDecision, bound: BoundCall) -> ToolResult:
         """Start, redeem and run what the gate allows."""
         self._arguments = bound.arguments_json
         approved = self._state["approval_hash"]
         if approved is not None and bound.args_hash != approved:
             return await self._stop("APPROVAL_ARGS_MISMATCH")
-        execution_id = await self._start(bound)
+        execution_id = await self._start(decision, bound)
         if not await self._context.ledger.check_fence():
             return await self._stop(CANCELLED)
-        redeemed = await self._redeem(permit, execution_id)
+        redeemed = await self._redeem(decision.permit, execution_id)
         reach("agent.8")
         if redeemed.bound != bound:
             return await self._stop("RECEIPT_REFUSED")
@@ -146,7 +146,7 @@ class Effect:
         await self._context.ledger.deny(self._call.tool_call_id, error_code=code)
         return self._blocked(code, [reason.text(self._state["language"]) for reason in decision.reasons])
 
-    async def _start(self, bound: BoundCall) -> str:
+    async def _start(self, decision: GateDecision, bound: BoundCall) -> str:
         """Commit that the effect is about to begin; after a crash the execution keeps its id and idempotency key."""
         if self._row is not None and self._recovering:
             self._key = self._row.effect_key
@@ -160,7 +160,12 @@ class Effect:
             bound.arguments_json,
         )
         await self._context.ledger.start(
-            self._call.tool_call_id, execution_id=execution_id, effect_key=self._key, bound=bound
+            self._call.tool_call_id,
+            execution_id=execution_id,
+            effect_key=self._key,
+            bound=bound,
+            stakes=decision.stakes,
+            low_stakes=decision.low_stakes,
         )
         self._started = True
         reach("agent.7")
@@ -214,6 +219,8 @@ class Effect:
                 files=context.files,
                 content_hash=content_hash,
                 calls=calls,
+                undoing=context.undoing,
+                low_stakes=redeemed.low_stakes,
             )
         except ReceiptRefusedError:
             return await self._stop("RECEIPT_REFUSED")
@@ -222,7 +229,7 @@ class Effect:
         except EffectInDoubtError as error:
             return await self._doubt(error.code, error.said)
         reach("agent.9")
-        return await self._finish("success", output, "")
+        return await self._finish("success", output, "", low_stakes=redeemed.low_stakes)
 
     async def _earlier(self) -> ToolResult | None:
         """Return the result of an attempt before the crash, or None if the effect must be run (again)."""
@@ -232,7 +239,7 @@ class Effect:
         answer = await self._ask()
         if answer.state == "done":
             return await self._finish("success", answer.output, "")
-        return None if answer.state == "not_done" else await self._doubt("UNKNOWN_AFTER_CRASH")
+        return None if answer.state in {"not_done", "begun"} else await self._doubt("UNKNOWN_AFTER_CRASH")
 
     async def _stop(self, code: str) -> ToolResult:
         """End without running; after a crash, first settle what an earlier attempt may have done."""
@@ -264,9 +271,12 @@ class Effect:
             outputs=self._context.outputs,
             memories=self._context.memories,
             reminders=self._context.reminders,
+            undoing=self._context.undoing,
         )
 
-    async def _finish(self, status: Literal["success", "error"], output: str, code: str) -> ToolResult:
+    async def _finish(
+        self, status: Literal["success", "error"], output: str, code: str, *, low_stakes: bool = False
+    ) -> ToolResult:
         output = output.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded for the wire
         await self._context.ledger.finish(
             self._call.tool_call_id,
@@ -274,6 +284,7 @@ class Effect:
             status=status,
             output=output,
             error_code=code,
+            low_stakes=low_stakes,
         )
         reach("agent.10")
         return tool_result(self._tool, output=output, error_code=code, **self._approved())

@@ -268,6 +268,15 @@ error_NOT_A_FOLDER = that is not a folder
 error_NOTHING_TO_UNDO = there is no change to undo in this conversation; if it was in another one, name the file
 error_NOT_NOTED = I cannot change files right now, and I changed nothing; tell whoever runs this service
 error_CHANGED_SINCE = the file has changed since I last looked at it, so I leave it as it is
+error_UNDO_NOT_KEPT = I could not keep what was there before, so I have changed nothing
+error_UNDO_OTHER = something else was done or taken back in between; say “undo” again to take back the last thing
+error_UNDO_FAILED = it could not be put back; please look at it yourself
+error_UNDO_LOST = the earlier version can no longer be read
+error_UNDO_GONE = the earlier version is no longer kept
+error_KNOWN_BEFORE = I knew that before you asked me to remember it
+error_NOT_REVERSIBLE = that cannot be taken back from here
+error_REMINDER_RANG = its time has passed
+error_REMINDER_CANCELLED = it was cancelled already
 error_PATTERN_INVALID = it is not a valid search expression; search for it as plain text
 error_TIME_NOT_UNDERSTOOD = I did not understand when; say it as “tomorrow at 9”, “in 20 minutes” or “2027-03-01 09:00”
 error_TIME_PAST = that time has already passed
@@ -432,7 +441,7 @@ tool_read_file = read a file: read notes.txt
     .label = Contents of “{ $path }”:
 tool_write_file = write a file, or append whole lines to it: write "hello" to notes.txt
     .label = Saved to “{ $path }”.
-tool_undo_write = undo your last change of a file: undo the last change to notes.txt
+tool_undo_write = undo what I did last: undo the last change to notes.txt
     .label = Change undone.
 tool_file_info = tell whether a file exists, its size and its last change: does notes.txt exist?
     .label = About that file:
@@ -496,3 +505,34 @@ share_turns = You have written to me a lot today, so I will answer again tomorro
 share_answers = You have written to me a lot today, so I will go on with this tomorrow. You can still answer yes or no, stop it, or ask for a person of our team.
 share_forms = You have begun as many forms today as I can take; you can begin the next one tomorrow. One that is open goes on.
 share_escalations = You have asked for a person several times today, and our team knows. I cannot call them again until tomorrow.
+
+## What ran without a question, and what was taken back
+
+listed = { $before } and { $last }
+also_done = I also { $what }. “undo” takes { $count ->
+    [1] it
+   *[other] them
+ } back.
+also_done_only = I also { $what }.
+also_in_doubt = I also tried this, and I do not know whether it worked: { $what }.
+done_write_file = wrote to “{ $name }”
+done_write_file_unnamed = wrote to a file
+done_create_reminder = set the reminder “{ $name }”
+done_create_reminder_unnamed = set a reminder
+done_cancel_reminder = cancelled the reminder “{ $name }”
+done_cancel_reminder_unnamed = cancelled reminders
+done_remember = kept in mind what you said
+done_something = used a tool that can be undone
+done_tool = did this: { $tool }
+back_write_file = “{ $name }” is as it was before.
+back_write_file_removed = I removed “{ $name }”, because I had created it.
+back_write_file_unnamed = The file is as it was before.
+back_create_reminder = I cancelled the reminder “{ $name }”.
+back_create_reminder_unnamed = I cancelled the reminder.
+back_cancel_reminder = The reminder “{ $name }” is set again.
+back_cancel_reminder_unnamed = The reminders are set again.
+back_cancel_reminder_missed = I did not set “{ $name }” again: its time has passed.
+back_remember = I no longer remember it.
+back_something = One more thing is as it was before.
+stays_as_it_is = I did not take this back: { $what } – { $why }.
+ask_about_changed = What should I do with the file?

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from phylactery_agent.i18n.messages import in_each_language, is_message, message
 from phylactery_agent.ports import ApprovalRequest, Language
@@ -34,6 +34,12 @@ def named(names: Iterable[str], language: Language, tools: ToolRegistry) -> str:
 def _counted(titles: Iterable[str]) -> str:
     counted = Counter(titles)
     return "; ".join(title if count == 1 else f"{title} (×{count})" for title, count in counted.items())
+
+
+def listed(parts: Sequence[str], language: Language) -> str:
+    """Return parts of a sentence as one list: a, b and c."""
+    *before, last = parts
+    return say("listed", language, before=", ".join(before), last=last) if before else last
 
 
 def step_text(description: str, tool: str, language: Language, tools: ToolRegistry) -> str:

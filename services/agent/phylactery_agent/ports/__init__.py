@@ -7,6 +7,7 @@ from phylactery_agent.ports.effects import EffectState
 from phylactery_agent.ports.files import FileRefusedError, SentFile, SentFiles
 from phylactery_agent.ports.forms import Submissions
 from phylactery_agent.ports.gate import (
+    LOW_STAKES,
     NO_FILE,
     ApprovalInfo,
     BoundCall,
@@ -26,6 +27,7 @@ from phylactery_agent.ports.gate import (
     Language,
     ProposedCall,
     Redeemed,
+    Reversal,
     ToolCatalog,
 )
 from phylactery_agent.ports.ledger import LeaseLostError, Ledger, LedgerRow
@@ -65,8 +67,10 @@ from phylactery_agent.ports.turn import (
     Turn,
     TurnContext,
 )
+from phylactery_agent.ports.undo import DoneEffect, ReversalResult, Undoing
 
 __all__ = [
+    "LOW_STAKES",
     "NO_FILE",
     "ApprovalInfo",
     "ApprovalRequest",
@@ -74,6 +78,7 @@ __all__ = [
     "CallContext",
     "CatalogEntry",
     "CatalogView",
+    "DoneEffect",
     "EffectState",
     "Events",
     "ExecutionReport",
@@ -118,6 +123,8 @@ __all__ = [
     "Reminder",
     "ReminderRefusedError",
     "Reminders",
+    "Reversal",
+    "ReversalResult",
     "SentFile",
     "SentFiles",
     "StoredOutput",
@@ -127,5 +134,6 @@ __all__ = [
     "Trail",
     "Turn",
     "TurnContext",
+    "Undoing",
     "WantedReminder",
 ]

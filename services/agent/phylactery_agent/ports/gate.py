@@ -9,7 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
+from phylactery_agent.ports.undo import ReversalResult
+
 Language = Literal["es", "en"]
+LOW_STAKES: Final = "LOW_STAKES"
+"""The first reason of a call that ran without a question although it was not clearly asked for."""
 
 
 class GateUnavailableError(Exception):
@@ -86,14 +90,24 @@ class CallContext:
 
 
 @dataclass(frozen=True, slots=True)
+class Reversal:
+    """What became of an effect that an execution was to take back."""
+
+    execution_id: str
+    result: ReversalResult
+    error_code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutionReport:
-    """How an execution ended."""
+    """How an execution ended, and what it took back."""
 
     execution_id: str
     outcome: Literal["SUCCEEDED", "FAILED", "IN_DOUBT"]
     result_hash: str
     result_size: int
     error_code: str
+    reversals: tuple[Reversal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +168,27 @@ class GateDecision:
     bound: BoundCall | None
     permit: str = field(default="", repr=False)
     approval: ApprovalInfo | None = None
+    stakes: str = ""
+    """How much the call can do: low, medium, high or critical; empty if RiskGate does not say."""
+
+    @property
+    def low_stakes(self) -> bool:
+        """Return True if nothing but its low stakes allows the call."""
+        return self.decision == "ALLOW" and bool(self.reasons) and self.reasons[0].code == LOW_STAKES
 
 
 @dataclass(frozen=True, slots=True)
 class Redeemed:
-    """A redeemed permit: the receipt, the call to run, and whether this execution had redeemed before."""
+    """A redeemed permit: the receipt, the call to run, and whether this execution had redeemed before.
+
+    low_stakes means that nothing but its low stakes allows the call: the person is to be told of it.
+    """
 
     receipt: str
     bound: BoundCall
     repeated: bool
+    stakes: str = ""
+    low_stakes: bool = False
 
 
 class Gate(Protocol):

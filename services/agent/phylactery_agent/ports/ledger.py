@@ -59,8 +59,20 @@ class Ledger(Protocol):
         """Record that the call was blocked, rejected or expired."""
         ...
 
-    async def start(self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall) -> None:
-        """Commit that the effect is about to be redeemed and run."""
+    async def start(
+        self,
+        tool_call_id: str,
+        *,
+        execution_id: str,
+        effect_key: str,
+        bound: BoundCall,
+        stakes: str = "",
+        low_stakes: bool = False,
+    ) -> None:
+        """Commit that the effect is about to be redeemed and run.
+
+        An effect of low stakes can be undone. The person is told of one that nothing else allowed (low_stakes).
+        """
         ...
 
     async def finish(
@@ -71,6 +83,7 @@ class Ledger(Protocol):
         status: Literal["success", "error"],
         output: str,
         error_code: str,
+        low_stakes: bool = False,
     ) -> None:
         """Commit the result of a call with these bound arguments.
 

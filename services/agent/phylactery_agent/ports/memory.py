@@ -103,10 +103,15 @@ class Outputs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The result of storing a text: its id, or the reason why it was not stored (SECRET_PASSWORD, …)."""
+    """The result of storing a text: its id, or the reason why it was not stored (SECRET_PASSWORD, …).
+
+    created_us is when it was first stored, 0 if that is not known; is_new that it was stored in this turn.
+    """
 
     memory_id: str
     refusal: str = ""
+    created_us: int = 0
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,13 @@ class Memories(Protocol):
 
     async def remember(self, text: str) -> Remembered:
         """Store a text on request; the same text again is the same memory."""
+        ...
+
+    async def forget(self, memory_id: str) -> bool:
+        """Forget a memory, and make valid again what it had superseded; return False if there is none.
+
+        Raise MemoryRefusedError with MEMORY_SUPERSEDED if another has taken its place since.
+        """
         ...
 
     async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:

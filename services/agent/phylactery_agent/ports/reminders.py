@@ -74,6 +74,25 @@ class Reminders(Protocol):
         """
         ...
 
+    async def uncreate(self, created_key: str, *, key: str) -> Reminder:
+        """Cancel the reminder that was created under a key; the same key again returns it.
+
+        Raise ReminderRefusedError with REMINDER_NOT_FOUND, REMINDER_RANG if it has rung for the last time, or
+        REMINDER_CANCELLED if it was cancelled since.
+        """
+        ...
+
+    async def uncancel(self, cancelled_key: str, *, key: str) -> tuple[Sequence[Reminder], Sequence[Reminder]]:
+        """Set again the reminders that were cancelled under a key; return these, and those whose time has passed.
+
+        Raise ReminderRefusedError with TOO_MANY_REMINDERS: none was set again.
+        """
+        ...
+
+    async def stands(self, reminder_id: str) -> str:
+        """Return a reminder's state as it is stored now, or an empty string if there is none."""
+        ...
+
     async def cancel_all(self, *, key: str) -> Sequence[Reminder]:
         """Cancel every active reminder and return them; the same key again returns the same ones."""
         ...

@@ -78,6 +78,10 @@ class UserMemory(Protocol):
         """Return the memories matching the query, best first; without a query, the newest."""
         ...
 
+    async def forget(self, memory_id: str) -> bool:
+        """Forget a memory, and make valid again what it had superseded; return False if there is none."""
+        ...
+
     async def hydrate(self, thread_id: str, *, pathway: str, query: str, max_messages: int) -> Hydration:
         """Return the context for a turn on this pathway, in one call: window, relevant memories, profile."""
         ...
@@ -131,6 +135,13 @@ class TaskGate(Gate, Protocol):
 
     async def report_outcome(self, report: ExecutionReport) -> None:
         """Record how an execution ended; idempotent. Raise GateUnavailableError, GateRefusedError."""
+        ...
+
+    async def report_told(self, execution_ids: Sequence[str]) -> None:
+        """Record that the person was told of effects that ran without a question; idempotent.
+
+        Raise GateUnavailableError, GateRefusedError.
+        """
         ...
 
 

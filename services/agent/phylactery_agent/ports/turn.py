@@ -18,6 +18,7 @@ from phylactery_agent.ports.ledger import Ledger
 from phylactery_agent.ports.memory import Hydration, Memories, Outputs
 from phylactery_agent.ports.model import Model
 from phylactery_agent.ports.reminders import Reminders
+from phylactery_agent.ports.undo import Undoing
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +219,8 @@ class TurnContext:
     """Where the forms of this turn are submitted; None without a store of them."""
     files: SentFiles | None = None
     """What sends files in the thread; None where nothing does."""
+    undoing: Undoing | None = None
+    """What was done in the thread and can be taken back; None where nothing is."""
     form: OpenForm | None = None
     """The form of this turn; None where none is open and the words begin none."""
     trail: Trail = field(default_factory=NoTrail)

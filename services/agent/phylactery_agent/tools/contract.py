@@ -14,7 +14,17 @@ import rfc8785
 from phylactery_chassis.util.crypto import sha256
 from pydantic import BaseModel
 
-from phylactery_agent.ports import Language, LedgerRow, Memories, Outputs, Reminders, SentFiles, Submissions
+from phylactery_agent.ports import (
+    DoneEffect,
+    Language,
+    LedgerRow,
+    Memories,
+    Outputs,
+    Reminders,
+    SentFiles,
+    Submissions,
+    Undoing,
+)
 
 Risk = Literal["low", "medium", "high", "critical"]
 Effect = Literal["read", "write", "irreversible"]
@@ -45,6 +55,15 @@ FINAL_ERRORS: Final = frozenset(
         "NOTHING_TO_UNDO",
         "NOT_NOTED",
         "CHANGED_SINCE",
+        "UNDO_OTHER",
+        "UNDO_FAILED",
+        "UNDO_GONE",
+        "UNDO_LOST",
+        "REMINDER_RANG",
+        "REMINDER_CANCELLED",
+        "MEMORY_SUPERSEDED",
+        "KNOWN_BEFORE",
+        "NOT_REVERSIBLE",
         "OUTPUT_NOT_FOUND",
         "OUTPUT_NOT_REHYDRATABLE",
         "ATTACHMENT_INVALID",
@@ -102,6 +121,8 @@ class Contract:
     """JSON Pointers of the arguments that determine the target of the effect."""
     evictable: bool = True
     """False for a tool whose result must never be evicted again, such as read_output."""
+    reversible: bool = False
+    """Whether the tool keeps what its effect replaces, and its implementation can restore it."""
     answers: Literal["text", "json"] = "text"
     """The kind of result. JSON is the tool's own format, whose fields RiskGate interprets by the catalog.
 
@@ -226,6 +247,10 @@ class Invocation:
     """None without a store of submissions."""
     calls: Sequence[LedgerRow] = ()
     """The calls of the run, which say what of a file it has read and written; empty where the tool is not told."""
+    undoing: Undoing | None = None
+    """What was done in the thread and can be taken back; None where nothing is."""
+    low_stakes: bool = False
+    """Whether nothing but its low stakes allows the call: then it must be possible to take it back."""
 
 
 def arguments_of(invocation: Invocation, model: type[Arguments]) -> Arguments:
@@ -237,10 +262,27 @@ def arguments_of(invocation: Invocation, model: type[Arguments]) -> Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """The other side's answer about an effect; output is set if it is done."""
+    """The other side's answer about an effect; output is set if it is done.
 
-    state: Literal["done", "not_done", "unknown"]
+    begun means that a part of it happened, and that running it again under its key does the rest.
+    """
+
+    state: Literal["done", "not_done", "begun", "unknown"]
     output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What an undo did with one effect: the name of what is as it was before, and whether it is gone.
+
+    missed are names of what could not be restored with it, because its time has passed.
+    """
+
+    name: str = ""
+    removed: bool = False
+    missed: tuple[str, ...] = ()
+    check: str = ""
+    """What is_restored compares with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,3 +291,10 @@ class Implementation:
 
     run: Callable[[Invocation], Awaitable[str]]
     reconcile: Callable[[Invocation], Awaitable[Reconciled]] | None = None
+    restore: Callable[[Invocation, DoneEffect], Awaitable[Restored]] | None = None
+    """Restores what an effect replaced, once per key of the undo's invocation; a reversible tool has it.
+
+    Raise ToolFailedError if the effect stays as it is: CHANGED_SINCE if what it changed was changed again.
+    """
+    is_restored: Callable[[Invocation, DoneEffect, Restored], Awaitable[bool]] | None = None
+    """Looks, after restore, whether the earlier state is really there. A reversible tool has it."""

@@ -28,11 +28,13 @@ from phylactery_agent.ports import (
     Reminders,
     SentFiles,
     Submissions,
+    Undoing,
 )
 from phylactery_agent.tools.builtin import builtin_implementations, file_content, file_to_replace
 from phylactery_agent.tools.builtin.former_files import FileEffect, FormerFiles, FormerFolder, Moved, name_versions
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.sending import content_of
+from phylactery_agent.tools.builtin.undo import part_key
 from phylactery_agent.tools.builtin.versions import VersionLimits, VersionStore, sha256
 from phylactery_agent.tools.builtin.workspaces import Workspaces
 from phylactery_agent.tools.contract import (
@@ -69,6 +71,7 @@ __all__ = [
     "ReceiptKeys",
     "ReceiptRefusedError",
     "ToolSettings",
+    "part_key",
     "verify_receipt",
 ]
 
@@ -133,15 +136,13 @@ class Executor:
         self._versions = VersionStore(settings.journal / "versions", limits)
         with self._journal.exclusive():
             name_versions(settings.journal / "versions")
-        self._implementations: dict[str, Implementation] = dict(
-            builtin_implementations(
-                self._workspaces,
-                self._journal,
-                self._versions,
-                web=settings.web,
-                mail=settings.mail,
-                media=settings.media,
-            )
+        self._implementations = builtin_implementations(
+            self._workspaces,
+            self._journal,
+            self._versions,
+            web=settings.web,
+            mail=settings.mail,
+            media=settings.media,
         )
         for name, needed in (("http_get", settings.web), ("send_email", settings.mail)):
             if needed is None:
@@ -181,6 +182,12 @@ class Executor:
         with self._journal.exclusive():
             self._versions.forget(tenant, user_id)
             return self._workspaces.forget(tenant, user_id)
+
+    def forget_versions(self, before_us: int) -> None:
+        """Remove earlier versions of files that were replaced before a time. Raise OSError."""
+        with self._journal.exclusive():
+            for tenant, user_id in self._versions.users():
+                self._versions.of(tenant, user_id).forget_before(before_us)
 
     def kept_users(self) -> Sequence[tuple[str, str]]:
         """Return tenant and user of every user with files, or with earlier versions of some."""
@@ -235,8 +242,12 @@ class Executor:
         files: SentFiles | None = None,
         content_hash: str = "",
         calls: Sequence[LedgerRow] = (),
+        undoing: Undoing | None = None,
+        low_stakes: bool = False,
     ) -> str:
         """Run exactly the bound call under its receipt and return its output.
+
+        With low_stakes nothing else allows it, so a tool that could not take it back does not run.
 
         Raises:
             ReceiptRefusedError: The receipt does not cover this call; nothing ran.
@@ -257,7 +268,11 @@ class Executor:
             content_hash,
             submissions,
             calls,
+            undoing,
+            low_stakes,
         )
+        if low_stakes and (undoing is None or not spec.contract.reversible or implementation.restore is None):
+            raise ToolFailedError("UNDO_NOT_KEPT", f"{spec.name} keeps nothing to take it back with")
         with span(f"{semconv.EXECUTE_TOOL} {bound.tool}", attributes=_described(bound, execution)):
             attempts = 1 + (spec.contract.retries if _repeatable(spec) else 0)
             for attempt in range(1, attempts + 1):
@@ -283,6 +298,7 @@ class Executor:
         outputs: Outputs,
         memories: Memories,
         reminders: Reminders | None = None,
+        undoing: Undoing | None = None,
     ) -> Reconciled:
         """Ask the other side whether the effect under this key happened; unknown if it cannot be asked.
 
@@ -295,7 +311,7 @@ class Executor:
             args = spec.args_model.model_validate(dict(arguments))
         except ValidationError:
             return Reconciled("unknown")
-        invocation = Invocation(args, effect_key, outputs, memories, tenant, user_id, reminders)
+        invocation = Invocation(args, effect_key, outputs, memories, tenant, user_id, reminders, undoing=undoing)
         return await _ask(spec, implementation, invocation)
 
     async def _admit(

@@ -12,7 +12,7 @@ from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import pause
 from phylactery_chassis.util.crashpoints import reach
 
-from phylactery_agent.ports import ExecutionReport, GateRefusedError, MemoryRefusedError
+from phylactery_agent.ports import ExecutionReport, GateRefusedError, MemoryRefusedError, Reversal
 from phylactery_agent.ports.services import Services
 from phylactery_agent.runtime.dispatch.named_leases import LeaseTakenError, NamedLeases
 from phylactery_agent.runtime.effects.outbox import PAGE, OutboxKind, OutboxMessage, OutboxStore
@@ -142,8 +142,12 @@ class Delivery:
                 await self.flush(first, message.thread_key)
             await gate.end_task(message.payload["task_id"], keep_seconds=message.payload.get("keep_seconds", 0))
             return
+        if told := message.payload.get("told"):
+            await gate.report_told(told)
+            return
+        reversals = tuple(Reversal(**one) for one in message.payload.get("reversals", ()))
         try:
-            await gate.report_outcome(ExecutionReport(**message.payload))
+            await gate.report_outcome(ExecutionReport(**{**message.payload, "reversals": reversals}))
         except GateRefusedError as error:
             if error.reason != _NEVER_SEEN or not await self._store.note_not_redeemed(message):
                 raise

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_agent.ports import BoundCall, EffectState, LedgerRow, ProposedCall
 from phylactery_agent.ports.effects import EffectEvent, IllegalTransitionError, advance, after
+from phylactery_agent.runtime.effects import undoing
 from phylactery_agent.runtime.effects.outbox import RUN_ENDED, queue_observation, queue_outcome
 from phylactery_agent.runtime.storage import metrics
 from phylactery_agent.runtime.storage.records import Lease
@@ -21,6 +22,7 @@ from phylactery_agent.runtime.storage.schema import RUNS, TOOL_CALLS, to_bytes, 
 from phylactery_agent.runtime.turn.tasks import Result, observation, task_of
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 from phylactery_agent.tools.registry import ToolRegistry
+from phylactery_agent.tools.specs import UNDO_WRITE
 
 _MAX_WORD = 64
 
@@ -155,11 +157,26 @@ class SqlLedger:
         """Write that it was blocked, rejected or expired."""
         await self._move(tool_call_id, EffectEvent.DENY, error_code=error_code[:_MAX_WORD])
 
-    async def start(self, tool_call_id: str, *, execution_id: str, effect_key: str, bound: BoundCall) -> None:
+    async def start(
+        self,
+        tool_call_id: str,
+        *,
+        execution_id: str,
+        effect_key: str,
+        bound: BoundCall,
+        stakes: str = "",
+        low_stakes: bool = False,
+    ) -> None:
         """Commit that the effect is about to be redeemed and run; a started row keeps its own execution_id.
 
-        Raise RunCancelledError where the person wants nothing begun any more.
+        What can be taken back, and what the person is to be told, is as durable as the effect itself. Raise
+        RunCancelledError where the person wants nothing begun any more.
         """
+        kept = (
+            (undoing.KEPT if undoing.is_reversible(bound.tool, self._tools) else undoing.NONE)
+            if stakes == "low"
+            else ""
+        )
         await self._move(
             tool_call_id,
             EffectEvent.START,
@@ -168,6 +185,9 @@ class SqlLedger:
             execution_id=execution_id,
             effect_key=effect_key,
             args_hash=bound.args_hash,
+            turn_id=self._lease.turn_id,
+            undo=kept,
+            told=undoing.OWED if low_stakes else "",
         )
 
     async def finish(
@@ -178,9 +198,13 @@ class SqlLedger:
         status: Literal["success", "error"],
         output: str,
         error_code: str,
+        low_stakes: bool = False,
     ) -> None:
         """Commit the result, and queue the report to RiskGate and the result itself in the same transaction."""
         result = Result(arguments_json, output, failed=status == "error")
+        told: dict[str, Any] = {"told": undoing.OWED} if low_stakes else {}
+        if status == "error":  # nothing happened, so there is nothing to tell, and nothing to take back
+            told = {"told": "", "undo": ""}
         await self._move(
             tool_call_id,
             EffectEvent.FINISH,
@@ -192,6 +216,7 @@ class SqlLedger:
             size_chars=len(output),
             output_hash=sha256(to_bytes(output)),
             error_code=error_code[:_MAX_WORD],
+            **told,
         )
 
     async def doubt(self, tool_call_id: str, *, error_code: str) -> None:
@@ -219,6 +244,13 @@ class SqlLedger:
         """Return whether the person still wants the run. Raise LeaseLostError unless this process still holds it."""
         return await self._writes.write(lambda _connection, _now: not self._writes.cancelled)
 
+    def _taken_back(self, connection: Connection, row: Record, *, ended: bool) -> dict[str, Any]:
+        """Return what an undo took back, for its report."""
+        if row.tool != UNDO_WRITE.name:
+            return {}
+        told = undoing.taken_back(connection, self._lease, row.effect_key, ended=ended)
+        return {"reversals": told} if told else {}
+
     async def _move(
         self,
         tool_call_id: str,
@@ -242,7 +274,8 @@ class SqlLedger:
             _SET.later(connection, lease.run_id, tool_call_id, state=to, fence=lease.fence, updated_us=now, **values)
             if outcome:
                 told = values if result is None else {**values, "output": to_bytes(result.output)}
-                queue_outcome(connection, lease, _report(row.execution_id, outcome, told), now_us=now)
+                back = self._taken_back(connection, row, ended=outcome != "IN_DOUBT")
+                queue_outcome(connection, lease, _report(row.execution_id, outcome, told) | back, now_us=now)
             if result is not None and (task_id := task_of(connection, lease.run_id)):
                 spec = self._tools.get(row.tool)
                 shown = observation(task_id, lease.run_id, row.tool, tool_call_id, result, spec=spec)
@@ -274,7 +307,9 @@ def close_open_effects(connection: Connection, lease: Lease, now: int) -> None:
             **values,
         }
         _SET.later(connection, lease.run_id, row.tool_call_id, **doubted)
-        queue_outcome(connection, lease, _report(row.execution_id, "IN_DOUBT", values), now_us=now)
+        told = undoing.taken_back(connection, lease, row.effect_key, ended=False) if row.tool == UNDO_WRITE.name else []
+        report = _report(row.execution_id, "IN_DOUBT", values) | ({"reversals": told} if told else {})
+        queue_outcome(connection, lease, report, now_us=now)
 
 
 def forget_outputs(connection: Connection, run_id: str) -> None:

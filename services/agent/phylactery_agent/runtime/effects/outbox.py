@@ -115,6 +115,14 @@ def queue_outcome(connection: Connection, lease: Lease, report: Mapping[str, Any
     _queue(connection, lease, "outcome", f"{report['execution_id']}:{report['outcome']}", report, now_us=now_us)
 
 
+def queue_told(connection: Connection, lease: Lease, execution_id: str, *, now_us: int) -> None:
+    """Queue that the person was told of an effect that ran without a question: after the report about it.
+
+    Each by itself: RiskGate refuses one that was never redeemed, and what it refuses is settled.
+    """
+    _queue(connection, lease, "outcome", f"told:{execution_id}", {"told": [execution_id]}, now_us=now_us)
+
+
 def queue_transcript(
     connection: Connection, lease: Lease, messages: Sequence[Mapping[str, Any]], *, now_us: int, once: str = ""
 ) -> None:
@@ -231,7 +239,12 @@ class OutboxStore:
         person has spoken: nothing runs before it was redeemed, so nothing happened, and nothing can any more.
         """
         report, clock = message.payload, self._clock
-        if message.kind != "outcome" or report["outcome"] == "SUCCEEDED" or report["error_code"] not in _NOT_RUN:
+        if (
+            message.kind != "outcome"
+            or "told" in report
+            or report["outcome"] == "SUCCEEDED"
+            or report["error_code"] not in _NOT_RUN
+        ):
             return False
 
         def work(connection: Connection) -> None:
@@ -249,6 +262,8 @@ class OutboxStore:
                     error_code=NOT_REDEEMED,
                     status="",
                     output=None,
+                    undo="",
+                    told="",
                     updated_us=clock.now_us(),
                 )
             )

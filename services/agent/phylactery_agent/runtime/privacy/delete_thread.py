@@ -25,7 +25,7 @@ from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.outbox import queue_deletion, queue_task_end
 from phylactery_agent.runtime.intake.changes import MAX_CHANGE_US
-from phylactery_agent.runtime.privacy.erasure_store import forget_noted, remove_threads
+from phylactery_agent.runtime.privacy.erasure_store import effect_keys, forget_noted, remove_threads
 from phylactery_agent.runtime.runs.cancellation import end_now
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Lease, Owner
@@ -82,8 +82,7 @@ class DeletionStore:
     async def effects(self, thread_key: str) -> Sequence[str]:
         """Return the keys of every effect that the thread's runs performed or began."""
         runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key == thread_key)
-        query = sa.select(TOOL_CALLS.c.effect_key).where(TOOL_CALLS.c.run_id.in_(runs), TOOL_CALLS.c.effect_key != "")
-        return await self._database.read(lambda connection: list(connection.scalars(query.distinct())))
+        return await self._database.read(lambda connection: effect_keys(connection, TOOL_CALLS.c.run_id.in_(runs)))
 
     async def remove(self, owner: Owner, thread_id: str) -> Sequence[str]:
         """Remove everything of the thread and queue the notifications to other services, in one transaction.

@@ -40,6 +40,7 @@ from phylactery_agent.runtime.storage.schema import (
     THREADS,
     TOOL_CALLS,
 )
+from phylactery_agent.tools.executor import part_key
 
 T = TypeVar("T")
 
@@ -120,10 +121,7 @@ class ErasureStore(ErasureTable[Erasure]):
 
         def work(connection: Connection) -> Sequence[str]:
             runs = sa.select(RUNS.c.run_id).where(RUNS.c.thread_key.in_(_keys(owner)))
-            query = sa.select(TOOL_CALLS.c.effect_key).where(
-                TOOL_CALLS.c.run_id.in_(runs), TOOL_CALLS.c.effect_key != ""
-            )
-            return list(connection.scalars(query.distinct()))
+            return effect_keys(connection, TOOL_CALLS.c.run_id.in_(runs))
 
         return await self._database.read(work)
 
@@ -174,6 +172,13 @@ class ErasureStore(ErasureTable[Erasure]):
             return Removed(erasure, unhandled)
 
         return await self._database.write(work)
+
+
+def effect_keys(connection: Connection, which: sa.ColumnElement[bool]) -> Sequence[str]:
+    """Return the keys of effects, and those under which an undo took them back."""
+    query = sa.select(TOOL_CALLS.c.effect_key, TOOL_CALLS.c.undone_by).where(which, TOOL_CALLS.c.effect_key != "")
+    rows = connection.execute(query.distinct()).all()
+    return [row.effect_key for row in rows] + [part_key(row.undone_by, row.effect_key) for row in rows if row.undone_by]
 
 
 async def forget_noted(forget: Callable[[Iterable[str]], None], effects: Iterable[str], *, of: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -52,8 +53,22 @@ _log = get_logger("retention")
 class Retention:
     """Removal of old events, ended escalations and delivered messages; several processes may run it at once."""
 
-    def __init__(self, database: Database, clock: Clock, *, days: int, repeat_days: int = 7) -> None:
-        """Take the number of days that events are kept, 0 keeps them forever, and that texts of ended runs are."""
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        *,
+        days: int,
+        repeat_days: int = 7,
+        undo_days: int = 30,
+        forget_versions: Callable[[int], None] = lambda _before_us: None,
+    ) -> None:
+        """Take the number of days that events are kept, 0 keeps them forever, and that texts of ended runs are.
+
+        undo_days is how long what was done can be taken back; forget_versions removes earlier versions of files from
+        before a time.
+        """
+        self._undo_us, self._forget_versions = undo_days * _DAY_US, forget_versions
         self._database, self._clock, self._days, self._repeat_us = database, clock, days, repeat_days * _DAY_US
 
     async def run(self) -> None:
@@ -64,6 +79,7 @@ class Retention:
                 events = await self.sweep()
                 await self.empty_texts()
                 await self.forget_forms()
+                await self.forget_versions()
             except Exception as error:  # noqa: BLE001 - the next round may work; else nothing would be removed
                 _log.warning("retention failed; will retry", error=type(error).__name__)
             else:
@@ -132,6 +148,11 @@ class Retention:
         return await self._database.write(
             lambda connection: connection.execute(old).rowcount + connection.execute(submitted).rowcount
         )
+
+    async def forget_versions(self) -> None:
+        """Remove earlier versions of files that can no longer be undone. Raise OSError."""
+        before_us = self._clock.now_us() - self._undo_us
+        await asyncio.to_thread(self._forget_versions, before_us)
 
     async def _old_threads(self, before_us: int, after: str) -> list[str]:
         """Return the next threads whose first event is too old."""

@@ -18,6 +18,7 @@ from phylactery_agent.rules.intents import parse_reply
 from phylactery_agent.runtime.dispatch.leases import require_lease
 from phylactery_agent.runtime.storage.records import Lease, Owner, StoredTurn
 from phylactery_agent.runtime.storage.schema import INBOX, SCHEDULES, TEXT, THREADS, to_bytes
+from phylactery_agent.timeparse.recurrence import next_after
 from phylactery_agent.timeparse.vocabulary import fold
 
 MAX_PER_USER: Final = 100
@@ -112,8 +113,7 @@ class TurnReminders:
         shared, lease, owner = self._shared, self._lease, self._lease.owner
 
         def work(connection: Connection) -> Reminder:
-            mine = sa.and_(SCHEDULES.c.tenant == owner.tenant, SCHEDULES.c.user_id == owner.user_id)
-            before = sa.select(SCHEDULES).where(mine, SCHEDULES.c.cancel_key == key)
+            before = sa.select(SCHEDULES).where(_mine(owner), SCHEDULES.c.cancel_key == key)
             there = connection.execute(before).one_or_none()
             if there is not None:
                 return _reminder(there)
@@ -131,10 +131,69 @@ class TurnReminders:
 
         return await shared.database.write(work)
 
+    async def uncreate(self, created_key: str, *, key: str) -> Reminder:
+        """Cancel the reminder created under a key, once per key; see ports.Reminders."""
+        shared, lease, owner = self._shared, self._lease, self._lease.owner
+
+        def work(connection: Connection) -> Reminder:
+            query = sa.select(SCHEDULES).where(_mine(owner), SCHEDULES.c.effect_key == created_key)
+            there = connection.execute(query.with_for_update()).one_or_none()
+            if there is None:
+                raise _not_found()
+            if there.cancel_key == key:
+                return _reminder(there)
+            if there.state != "active":
+                told = "it was cancelled since" if there.state == "cancelled" else "it has rung"
+                reason = "REMINDER_CANCELLED" if there.state == "cancelled" else "REMINDER_RANG"
+                raise ReminderRefusedError(reason, told)
+            now = shared.clock.now_us()
+            require_lease(connection, lease, now)
+            this = sa.update(SCHEDULES).where(SCHEDULES.c.schedule_id == there.schedule_id)
+            connection.execute(this.values(state="cancelled", cancel_key=key, updated_us=now))
+            return _get(connection, there.schedule_id)
+
+        return await shared.database.write(work)
+
+    async def uncancel(self, cancelled_key: str, *, key: str) -> tuple[Sequence[Reminder], Sequence[Reminder]]:
+        """Set again what was cancelled under a key, once per key; see ports.Reminders.
+
+        A repeated one goes on with the first time that is still to come.
+        """
+        shared, lease, owner = self._shared, self._lease, self._lease.owner
+
+        def work(connection: Connection) -> tuple[Sequence[Reminder], Sequence[Reminder]]:
+            now = shared.clock.now_us()
+            require_lease(connection, lease, now)
+            of_key = sa.select(SCHEDULES).where(_mine(owner), SCHEDULES.c.state == "cancelled")
+            passed = list[Reminder]()
+            query = of_key.where(SCHEDULES.c.cancel_key == cancelled_key).order_by(SCHEDULES.c.due_us)
+            for row in connection.execute(query.with_for_update()).all():
+                due_us = row.due_us
+                if due_us <= now:
+                    due_us = next_after(row.repeat, row.start_us, row.time_zone, due_us=due_us, after_us=now).due_us
+                if due_us is None:
+                    passed.append(_reminder(row))
+                    continue
+                _require_room(connection, owner, shared.max_per_user)
+                this = sa.update(SCHEDULES).where(SCHEDULES.c.schedule_id == row.schedule_id)
+                connection.execute(this.values(state="active", due_us=due_us, cancel_key=key, updated_us=now))
+            restored = sa.select(SCHEDULES).where(_mine(owner), SCHEDULES.c.cancel_key == key)
+            found = connection.execute(restored.where(SCHEDULES.c.state != "cancelled").order_by(SCHEDULES.c.due_us))
+            return [_reminder(row) for row in found], passed
+
+        found = await shared.database.write(work)
+        shared.wake()
+        return found
+
+    async def stands(self, reminder_id: str) -> str:
+        """Return a reminder's state as it is stored now, or an empty string if there is none."""
+        query = sa.select(SCHEDULES.c.state).where(_mine(self._lease.owner), SCHEDULES.c.schedule_id == reminder_id)
+        return str(await self._shared.database.read(lambda connection: connection.execute(query).scalar()) or "")
+
     async def cancel_all(self, *, key: str) -> Sequence[Reminder]:
         """Cancel all the person's active reminders, once per key. Raise LeaseLostError, Unavailable."""
         shared, lease, owner = self._shared, self._lease, self._lease.owner
-        mine = sa.and_(SCHEDULES.c.tenant == owner.tenant, SCHEDULES.c.user_id == owner.user_id)
+        mine = _mine(owner)
 
         def work(connection: Connection) -> Sequence[Reminder]:
             under_key = sa.select(SCHEDULES).where(mine, SCHEDULES.c.cancel_key == key).order_by(SCHEDULES.c.due_us)
@@ -148,6 +207,10 @@ class TurnReminders:
             return [_reminder(row) for row in there]
 
         return await shared.database.write(work)
+
+
+def _mine(owner: Owner) -> sa.ColumnElement[bool]:
+    return sa.and_(SCHEDULES.c.tenant == owner.tenant, SCHEDULES.c.user_id == owner.user_id)
 
 
 def _require_room(connection: Connection, owner: Owner, most: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
-from phylactery_chassis.db.statements import Query, RowUpdate
+from phylactery_chassis.db.statements import Query, Record, RowUpdate
 from phylactery_chassis.util.crashpoints import reach
 from sqlalchemy.engine import Connection
 
@@ -16,6 +16,7 @@ from phylactery_agent.checkpoints import rows as checkpoints
 from phylactery_agent.i18n.messages import message
 from phylactery_agent.i18n.texts import named, say, step_text, waiting_line
 from phylactery_agent.ports import Language
+from phylactery_agent.runtime.effects import undoing
 from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals, forget_outputs
 from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, OVER_SHARE, Shares
@@ -57,9 +58,14 @@ def end(
     shares: Shares = NO_LIMITS,
     turn: StoredTurn | None = None,
     keep_seconds: int = 0,
+    tells: bool = True,
     **noted: Any,
 ) -> Ending:
     """End or suspend a run, and return the outcome with the final reply.
+
+    The reply ends with what ran in the thread without a question and the person was not told of yet, in the transaction
+    that ends the turn: killed before it, it is told once the turn is served again. Without ``tells`` another reply
+    does.
 
     status is that of the row, locked by the caller; turn is the one being served, or None if the run is not being
     served. Then lease is that of the run's last turn, whose message and end are already recorded. noted is written into
@@ -68,6 +74,7 @@ def end(
     advance(status, ending.status)
     private = ending.do_not_store or (turn is not None and turn.do_not_store)
     private = private or ((turn is None or turn.resumed) and _keeps_nothing(connection, lease.run_id))
+    names = undoing.names_of(connection, lease) if tells and ending.reason != OVER_SHARE else None
     if ending.status not in ACTIVE:
         _close(connection, lease, ending, now, keep_seconds=0 if private else keep_seconds)
     if ending.tells_others:
@@ -76,9 +83,7 @@ def end(
         ending = _called_person(connection, lease, ending, shares, now)
     if turn is not None:
         ending = _own_up(connection, lease, ending, turn)
-    heard = _say(connection, lease, ending, now, served=turn is not None)
-    if not heard:
-        ending = replace(ending, reply_text="")
+    ending, heard = _say_all(connection, lease, ending, now, names=names, served=turn is not None, tools=tools)
     unanswered = not heard or ending.reason in (HANDED_OFF, STOPPED_FOR_PERSON)
     if turn is not None and turn.kind == "message" and unanswered:
         text = "" if private else with_others(turn, _language_of(connection, lease.run_id))
@@ -173,6 +178,32 @@ def _own_up(connection: Connection, lease: Lease, ending: Ending, turn: StoredTu
         return ending
     told = masks_told(turn.findings, _language_of(connection, lease.run_id), in_form=ending.form is not None)
     return replace(ending, reply_text=f"{told}\n\n{ending.reply_text}") if told else ending
+
+
+def _say_all(
+    connection: Connection,
+    lease: Lease,
+    ending: Ending,
+    now: int,
+    *,
+    names: Mapping[str, str] | None,
+    served: bool,
+    tools: ToolRegistry,
+) -> tuple[Ending, bool]:
+    """Tell the thread the reply with the line of what ran without a question; return the ending, and whether it heard.
+
+    names are those of what the line tells, None for no line. While a person has the thread nothing is told, and the
+    line comes with the next reply.
+    """
+    line, owed = "", list[Record]()
+    if names is not None:
+        line, owed = undoing.line_of(connection, lease, names, _language_of(connection, lease.run_id), tools)
+    if line:
+        ending = replace(ending, reply_text=f"{ending.reply_text}\n\n{line}" if ending.reply_text else line)
+    if not _say(connection, lease, ending, now, served=served):
+        return replace(ending, reply_text=""), False
+    undoing.mark_told(connection, lease, owed, now_us=now)
+    return ending, True
 
 
 def _say(connection: Connection, lease: Lease, ending: Ending, now: int, *, served: bool) -> bool:
@@ -287,7 +318,7 @@ def end_beside(
         return False
     its = Lease(row.run_id, row.turn_id, row.thread_id, lease.owner, holder="", fence=row.fence + 1)
     over = Ending(RunStatus.CANCELLED, reason, f"{row.turn_id}.{reason.lower()}", "")
-    end(connection, its, RunStatus.SUSPENDED, over, now, tools=tools, cancel_us=now)
+    end(connection, its, RunStatus.SUSPENDED, over, now, tools=tools, tells=False, cancel_us=now)
     return True
 
 

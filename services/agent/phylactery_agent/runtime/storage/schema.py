@@ -178,7 +178,13 @@ TOOL_CALLS = sa.Table(
     sa.Column("user_id", _NAME, nullable=False, server_default=""),
     sa.Column("created_us", sa.BigInteger, nullable=False),
     sa.Column("updated_us", sa.BigInteger, nullable=False),
+    sa.Column("turn_id", _NAME, nullable=False, server_default=""),  # in which it started
+    sa.Column("undo", _WORD, nullable=False, server_default=""),
+    sa.Column("undone_by", _NAME, nullable=False, server_default=""),  # the effect key of that undo
+    sa.Column("object_id", _NAME, nullable=False, server_default=""),
+    sa.Column("told", _WORD, nullable=False, server_default=""),
 )
+"""undo and told are empty for an effect that is no concern of theirs; runtime/effects/undoing.py has their values."""
 _newest = (
     TOOL_CALLS.c.tenant,
     TOOL_CALLS.c.user_id,
@@ -189,6 +195,11 @@ _newest = (
 _doubted = TOOL_CALLS.c.state == EffectState.IN_DOUBT
 sa.Index("agent_tool_calls_by_user", *_newest)
 sa.Index("agent_tool_calls_in_doubt", *_newest, sqlite_where=_doubted, postgresql_where=_doubted)
+IS_KEPT = TOOL_CALLS.c.undo == sa.literal_column("'kept'")
+IS_OWED = TOOL_CALLS.c.told == sa.literal_column("'owed'")
+"""With literal values, as in the indexes: with bound parameters a partial index is not used."""
+sa.Index("agent_tool_calls_kept", *_newest[:3], sqlite_where=IS_KEPT, postgresql_where=IS_KEPT)
+sa.Index("agent_tool_calls_owed", *_newest[:3], sqlite_where=IS_OWED, postgresql_where=IS_OWED)
 
 STEPS = sa.Table(
     "agent_steps",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -155,7 +155,7 @@ class TurnMemories:
         if said := said_in(self.turn):
             await self.services.transcript(lease.owner).append(lease.thread_id, lease.run_id, [said])
         turns = dict.fromkeys(name for name in (self.request_turn, self.turn.turn_id if said else "") if name)
-        return await self.services.memories(lease.owner).write(
+        kept = await self.services.memories(lease.owner).write(
             text,
             thread_id=lease.thread_id,
             message_ids=[message_id(turn) for turn in turns],
@@ -163,6 +163,12 @@ class TurnMemories:
             keep=True,
             read=await self.has_read(),
         )
+        # by its time as well: an attempt that was killed before it was noted wrote it first
+        return replace(kept, is_new=kept.is_new or kept.created_us >= self.turn.created_us)
+
+    async def forget(self, memory_id: str) -> bool:
+        """Forget a memory, and make valid again what it had superseded; return False if there is none."""
+        return await self.services.memories(self.lease.owner).forget(memory_id)
 
     async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
         """Return the best matches for the query, best first; for an empty query, the most recent entries."""

@@ -52,6 +52,7 @@ from phylactery_agent.rules.persons import beside_wish
 from phylactery_agent.rules.planner import read_request
 from phylactery_agent.runtime.dispatch.leases import Leases, RunCancelledError
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
+from phylactery_agent.runtime.effects import undoing
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.effects.ledger import SqlLedger
 from phylactery_agent.runtime.effects.sent_files import TurnFiles
@@ -85,7 +86,7 @@ from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.executor import Executor
 from phylactery_agent.tools.registry import ToolRegistry
-from phylactery_agent.tools.specs import REMEMBER
+from phylactery_agent.tools.specs import REMEMBER, UNDO_WRITE
 
 
 class ActiveTimeError(Exception):
@@ -123,6 +124,8 @@ STOPPED: Final = "STOPPED"
 """The reason of a turn whose message stopped what waited in its thread."""
 MAX_ATTEMPTS = 10
 """Claims of one turn before it is given up: a message that kills the process must not do so forever."""
+_LONGEST_UNDO = 200
+"""Maximum length of a message that asks for nothing but an undo, in characters."""
 _MAX_REMEMBERED = 10_000
 """Maximum length of a text offered to memory, in characters; a longer one is a document, not a personal statement."""
 
@@ -159,6 +162,8 @@ class TurnServer:
     reminding: Reminding | None = None
     submissions: FormSubmissions | None = None
     """None disables reminders."""
+    undo_days: int = undoing.DEFAULT_DAYS
+    """For how many days what was done can be taken back."""
     forms: FormServing | None = None
     """None serves no forms."""
     changes: ThreadChanges | None = None
@@ -176,6 +181,7 @@ class TurnServer:
         """Build the parts that only turns use."""
         self.hydrating = Hydrating(self.services, self.delivery, self.tools)
         self._lifts = Lifts(self.database, self.clock)
+        self._undoables = undoing.Undoables(self.database, self.clock, self.tools, self.undo_days)
         self._tasks, self._inbox = TaskStore(self.database, self.clock), InboxStore(self.database, self.clock)
 
     async def serve(self, claim: Claim) -> None:
@@ -418,7 +424,24 @@ class TurnServer:
     async def _change(self, claim: Claim, *, served: ServedForm | None) -> ThreadChange:
         """Return what a message changes of an earlier one; a form knows its own corrections."""
         own = self.changes is None or bool(claim.turn.attachments) or served is not None
-        return NO_CHANGE if own or self.changes is None else await self.changes.of(claim)
+        if own or self.changes is None:
+            return NO_CHANGE
+        change = await self.changes.of(claim)
+        if change != NO_CHANGE and await self._takes_back_whole(claim):  # in the task of what it is about
+            return ThreadChange(task_id=change.task_id, run_id=change.run_id)
+        return change
+
+    async def _takes_back_whole(self, claim: Claim) -> bool:
+        """Return True if own words ask for an undo and there is something of low stakes to take back.
+
+        Then all of it is, and not only what the last request named, as a correction of that request would.
+        """
+        text = claim.turn.text
+        if claim.turn.kind != "message" or len(text) > _LONGEST_UNDO:
+            return False
+        clauses = read_request(text, self.tools).clauses
+        undoes = len(clauses) == 1 and clauses[0][0].tool == UNDO_WRITE.name and not clauses[0][0].args.get("path")
+        return undoes and bool(await self._undoables.target_of(claim.lease))
 
     async def _invoke(
         self,
@@ -577,6 +600,7 @@ class TurnServer:
             reminders=self._reminders(claim, heard, request_turn),
             submissions=None if self.submissions is None else self.submissions.of_turn(lease),
             files=TurnFiles(writes),
+            undoing=undoing.TurnUndoing(self._undoables, writes),
         )
 
     def _reminders(self, claim: Claim, heard: Classification, request_turn: str) -> TurnReminders | None:

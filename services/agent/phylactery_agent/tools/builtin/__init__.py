@@ -12,15 +12,23 @@ from phylactery_agent.tools.builtin.forms import submit_form
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.listing import FolderTools
 from phylactery_agent.tools.builtin.mail import MailTools
-from phylactery_agent.tools.builtin.memories import recall, remember
-from phylactery_agent.tools.builtin.reminders import cancel_reminder, create_reminder, list_reminders
+from phylactery_agent.tools.builtin.memories import is_forgotten, recall, remember, unremember
+from phylactery_agent.tools.builtin.reminders import (
+    cancel_reminder,
+    create_reminder,
+    is_as_before,
+    list_reminders,
+    uncancel_reminders,
+    uncreate_reminder,
+)
 from phylactery_agent.tools.builtin.sandbox import Sandbox
 from phylactery_agent.tools.builtin.sending import SendingTools
 from phylactery_agent.tools.builtin.texts import echo, read_output, rehydrate_output, search_output
+from phylactery_agent.tools.builtin.undo import how_far, part_of, take_back
 from phylactery_agent.tools.builtin.versions import VersionStore
 from phylactery_agent.tools.builtin.web import WebTools
 from phylactery_agent.tools.builtin.workspaces import Workspaces
-from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
+from phylactery_agent.tools.contract import Implementation, Invocation, Reconciled, ToolFailedError
 from phylactery_agent.tools.network_policy import MailSettings, WebSettings
 from phylactery_agent.tools.registry import TOOL_DISABLED
 
@@ -44,6 +52,18 @@ class _PersonFiles:
     def folders_of(self, invocation: Invocation) -> FolderTools:
         """Return the folder tools of that person."""
         return FolderTools(self.sandbox_of(invocation))
+
+
+async def _undo(files: FileTools, implementations: Mapping[str, Implementation], invocation: Invocation) -> str:
+    """Take back what the undo was proposed for; without that, or for a named file, the newest change of a file."""
+    if invocation.undoing is None or not invocation.content_hash:
+        return await files.undo_write(invocation)
+    return await take_back(invocation, implementations)
+
+
+async def _reconciled_undo(files: FileTools, invocation: Invocation) -> Reconciled:
+    far = None if invocation.undoing is None else await how_far(invocation)
+    return await files.reconcile_undo(invocation) if far is None else far
 
 
 async def _not_configured(_invocation: Invocation) -> str:
@@ -90,20 +110,23 @@ def builtin_implementations(
     web: WebSettings | None = None,
     mail: MailSettings | None = None,
     media: MediaReader | None = None,
-) -> Mapping[str, Implementation]:
-    """Return the functions by tool name."""
+) -> dict[str, Implementation]:
+    """Return the functions by tool name; an undo finds those that are added to it as well."""
     files = _PersonFiles(workspaces, journal, versions)
-    return {
+    implementations: dict[str, Implementation] = {}
+    implementations |= {
         **_outside(web, mail, journal),
         "echo": Implementation(run=echo),
         "read_file": Implementation(run=lambda call: files.of(call).read_file(call)),
         "write_file": Implementation(
             run=lambda call: files.of(call).write_file(call),
             reconcile=lambda call: files.of(call).reconcile_write(call),
+            restore=lambda call, effect: files.of(call).restore_written(part_of(call, effect), effect),
+            is_restored=lambda call, effect, restored: files.of(call).is_restored(call, effect, restored),
         ),
         "undo_write": Implementation(
-            run=lambda call: files.of(call).undo_write(call),
-            reconcile=lambda call: files.of(call).reconcile_undo(call),
+            run=lambda call: _undo(files.of(call), implementations, call),
+            reconcile=lambda call: _reconciled_undo(files.of(call), call),
         ),
         "send_file": Implementation(run=SendingTools(files.sandbox_of).send_file),
         "file_info": Implementation(run=lambda call: files.of(call).file_info(call)),
@@ -113,10 +136,11 @@ def builtin_implementations(
         "rehydrate_output": Implementation(run=rehydrate_output),
         "search_output": Implementation(run=search_output),
         "read_attachment": Implementation(run=AttachmentTools(media or MediaReader(None)).read_attachment),
-        "remember": Implementation(run=remember),
+        "remember": Implementation(run=remember, restore=unremember, is_restored=is_forgotten),
         "recall": Implementation(run=recall),
-        "create_reminder": Implementation(run=create_reminder),
+        "create_reminder": Implementation(run=create_reminder, restore=uncreate_reminder, is_restored=is_as_before),
         "list_reminders": Implementation(run=list_reminders),
-        "cancel_reminder": Implementation(run=cancel_reminder),
+        "cancel_reminder": Implementation(run=cancel_reminder, restore=uncancel_reminders, is_restored=is_as_before),
         "submit_form": Implementation(run=submit_form),
     }
+    return implementations

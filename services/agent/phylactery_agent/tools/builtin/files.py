@@ -14,16 +14,17 @@ import errno
 import json
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import rfc8785
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.crashpoints import reach
 
-from phylactery_agent.ports import NO_FILE, EffectState
+from phylactery_agent.ports import NO_FILE, DoneEffect, EffectState
 from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote, JournalUnavailableError
 from phylactery_agent.tools.builtin.sandbox import (
     RESERVED_PREFIX,
@@ -35,7 +36,14 @@ from phylactery_agent.tools.builtin.sandbox import (
     split_path,
 )
 from phylactery_agent.tools.builtin.versions import FileChange, FileVersions, VersionStore, sha256
-from phylactery_agent.tools.contract import EffectUnknownError, Invocation, Reconciled, ToolFailedError, arguments_of
+from phylactery_agent.tools.contract import (
+    EffectUnknownError,
+    Invocation,
+    Reconciled,
+    Restored,
+    ToolFailedError,
+    arguments_of,
+)
 from phylactery_agent.tools.specs import (
     READ_FILE,
     UNDO_WRITE,
@@ -46,9 +54,11 @@ from phylactery_agent.tools.specs import (
     WriteFileArguments,
 )
 
+T = TypeVar("T")
 WriteState = Literal["done", "not_done", "unknown"]
 _PREFIX: Final = "sha256:"
 _CHANGING: Final = frozenset({WRITE_FILE.name, UNDO_WRITE.name})
+_NOT_THERE: Final = "not there"
 _log = get_logger("files")
 
 
@@ -82,6 +92,8 @@ class _Effect:
     thread_id: str
     versions: FileVersions
     commit: _Commit
+    must_keep: bool = False
+    """Whether the change must not happen unless what it replaces is kept."""
 
 
 class FileTools:
@@ -137,6 +149,21 @@ class FileTools:
         args = arguments_of(invocation, UndoWriteArguments)
         return await self._done_once(invocation, lambda effect: self._undo(args.path, effect))
 
+    async def restore_written(self, invocation: Invocation, written: DoneEffect) -> Restored:
+        """Restore what one write replaced, once per key of the part of an undo.
+
+        Raises:
+            ToolFailedError: CHANGED_SINCE, UNDO_GONE if no earlier version is kept any more, UNDO_LOST if it is and
+                cannot be read, TIMEOUT, NOT_NOTED, IO_ERROR, or a code of Sandbox.
+            EffectUnknownError: The outcome of an earlier attempt can no longer be determined.
+        """
+        note, there = await self._done_once(invocation, lambda effect: self._take_back(written.effect_key, effect))
+        return Restored(note.path, removed=not note.after, check=note.after if there else _NOT_THERE)
+
+    async def is_restored(self, _invocation: Invocation, _written: DoneEffect, restored: Restored) -> bool:
+        """Return True if the file had the content that was restored, as it was read while nothing else could write."""
+        return restored.check != _NOT_THERE
+
     async def reconcile_write(self, invocation: Invocation) -> Reconciled:
         """Return whether the write under this key happened."""
         args = arguments_of(invocation, WriteFileArguments)
@@ -151,9 +178,9 @@ class FileTools:
         state = await asyncio.to_thread(self._judge_alone, note.path, invocation.effect_key)
         return Reconciled(state, _undone(note) if state == "done" else "")
 
-    async def _done_once(self, invocation: Invocation, work: Callable[[_Effect], str]) -> str:
+    async def _done_once(self, invocation: Invocation, work: Callable[[_Effect], T]) -> T:
         versions = self._versions.of(invocation.tenant, invocation.user_id)
-        effect = _Effect(invocation.effect_key, invocation.thread_id, versions, _Commit())
+        effect = _Effect(invocation.effect_key, invocation.thread_id, versions, _Commit(), invocation.low_stakes)
         try:
             return await asyncio.to_thread(_attempted, work, effect)
         except asyncio.CancelledError:
@@ -233,6 +260,49 @@ class FileTools:
                     self._forget(folder, effect)
             return self._restore(path, effect)
 
+    def _take_back(self, written_key: str, effect: _Effect) -> tuple[JournalNote, bool]:
+        """Restore what the write of a key replaced, and forget that change: no later undo means it any more.
+
+        Return what was done, and whether the file has the earlier content: it is read before any other write may begin.
+        What is taken back is kept as a version of its own, of no conversation: it comes back by the name of the file.
+        """
+        effect = replace(effect, thread_id="")
+        with self._journal.exclusive():
+            done, there = self._journal.read(effect.key), True
+            if done is None or not self._is_over(done, effect):
+                done = self._put_back(written_key, effect)
+                with self._sandbox.parent(done.path) as (folder, name):
+                    there = sha256(self._sandbox.read_bytes(folder, name)) == done.after
+            effect.versions.drop(written_key)
+            return done, there
+
+    def _is_over(self, note: JournalNote, effect: _Effect) -> bool:
+        """Return True if the part of an undo that is noted has happened; forget an attempt that has not."""
+        with self._sandbox.parent(note.path, writes=True) as (folder, name):
+            if self._is_to_be_done(folder, name, effect):
+                self._forget(folder, effect)
+                return False
+        return True
+
+    def _put_back(self, written_key: str, effect: _Effect) -> JournalNote:
+        change = next((one for one in effect.versions.changes() if one.effect_key == written_key), None)
+        if change is None:
+            noted = self._journal.read(written_key)
+            if noted is None or noted.before != noted.after:
+                raise ToolFailedError("UNDO_GONE", "no earlier version is kept any more")
+            with self._sandbox.parent(noted.path) as (folder, name):
+                if sha256(self._sandbox.read_bytes(folder, name)) != noted.after:
+                    raise _changed_since()
+            return noted  # it wrote what was there already
+        with self._sandbox.parent(change.path, writes=True) as (folder, name):
+            current = self._sandbox.read_bytes(folder, name)
+            if sha256(current) != change.after:
+                raise _changed_since()
+            restored = effect.versions.content(change.before) if change.before else None
+            if change.before and restored is None:
+                raise ToolFailedError("UNDO_LOST", "the earlier version cannot be read")
+            return self._change(folder, name, change.path, current, restored, effect)
+
     def _restore(self, path: str, effect: _Effect) -> str:
         """Undo the newest completed change: of path if it is given, otherwise of the requesting conversation.
 
@@ -290,10 +360,13 @@ class FileTools:
             self._journal.write(effect.key, note)
             reach("agent.write_file.noted")
             if note.before != note.after:
-                change = FileChange(effect.key, path, note.before, len(before or b""), note.after, effect.thread_id)
-                effect.versions.keep(change, before)
-        except OSError:
+                size, now_us = len(before or b""), time.time_ns() // 1_000
+                change = FileChange(effect.key, path, note.before, size, note.after, effect.thread_id, now_us)
+                _keep(effect, change, before)
+        except OSError as error:
             self._forget(folder, effect)
+            if effect.must_keep:
+                raise ToolFailedError("UNDO_NOT_KEPT", "what the write would replace cannot be kept") from error
             raise
         reach("agent.write_file.kept")
         source, target = (name, draft) if after is None else (draft, name)
@@ -360,19 +433,28 @@ def _changed_since() -> ToolFailedError:
     return ToolFailedError("CHANGED_SINCE", "the file has been changed since")
 
 
-def _attempted(work: Callable[[_Effect], str], effect: _Effect) -> str:
+def _attempted(work: Callable[[_Effect], T], effect: _Effect) -> T:
     """Do the work. An error before the commit point is a failure without effect; any other error propagates."""
     try:
         return work(effect)
     except OSError as error:
         if effect.commit.may_have_come:
             raise
+        if effect.must_keep and not effect.versions.is_usable():
+            raise ToolFailedError("UNDO_NOT_KEPT", "what the write would replace cannot be kept") from error
         why = _name_of(error)
         if isinstance(error, JournalUnavailableError):
             _log.error("no file is changed: the effect journal in AGENT_DATA_DIR cannot be used", why=why)
             raise ToolFailedError("NOT_NOTED", f"the effect journal cannot be used ({why})") from error
         _log.error("a file cannot be changed", why=why)
         raise ToolFailedError("IO_ERROR", f"the system says {why}") from error
+
+
+def _keep(effect: _Effect, change: FileChange, before: bytes | None) -> None:
+    """Store what a change replaces; where it must be kept, read it back. Raise OSError."""
+    effect.versions.keep(change, before)
+    if effect.must_keep and not effect.versions.holds(change):
+        raise OSError(errno.EIO, "the earlier version is not there")
 
 
 def _name_of(error: OSError) -> str:

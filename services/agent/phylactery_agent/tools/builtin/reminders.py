@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime, timedelta
 
-from phylactery_agent.ports import Reminder, ReminderRefusedError, Reminders, WantedReminder
+from phylactery_agent.ports import DoneEffect, Reminder, ReminderRefusedError, Reminders, WantedReminder
 from phylactery_agent.timeparse.phrases import WhenError, resolve
 from phylactery_agent.timeparse.recurrence import RuleError, parse_rule, zone
-from phylactery_agent.tools.contract import Invocation, ToolFailedError, arguments_of
+from phylactery_agent.tools.contract import Invocation, Restored, ToolFailedError, arguments_of
 from phylactery_agent.tools.specs import CancelReminderArguments, CreateReminderArguments, ListRemindersArguments
 from phylactery_agent.tools.specs.reminders import is_every_reminder
 
@@ -43,6 +43,42 @@ async def create_reminder(invocation: Invocation) -> str:
     except ReminderRefusedError as error:
         raise ToolFailedError(error.reason, error.message) from error
     return json.dumps(_view(kept), ensure_ascii=False)
+
+
+async def uncreate_reminder(invocation: Invocation, created: DoneEffect) -> Restored:
+    """Cancel the reminder that an effect created.
+
+    Raises:
+        ToolFailedError: REMINDER_NOT_FOUND, REMINDER_RANG, REMINDER_CANCELLED, or REMINDERS_UNAVAILABLE.
+    """
+    try:
+        gone = await _keeper(invocation).uncreate(created.effect_key, key=invocation.effect_key)
+    except ReminderRefusedError as error:
+        raise ToolFailedError(error.reason, error.message) from error
+    return Restored(gone.text, removed=True, check=gone.reminder_id)
+
+
+async def uncancel_reminders(invocation: Invocation, cancelled: DoneEffect) -> Restored:
+    """Set again the reminders that an effect cancelled, as far as their time has not passed.
+
+    Raises:
+        ToolFailedError: REMINDER_NOT_FOUND, REMINDER_RANG if the time of all of them has passed, TOO_MANY_REMINDERS, or
+            REMINDERS_UNAVAILABLE.
+    """
+    try:
+        again, passed = await _keeper(invocation).uncancel(cancelled.effect_key, key=invocation.effect_key)
+    except ReminderRefusedError as error:
+        raise ToolFailedError(error.reason, error.message) from error
+    if not again:
+        raise ToolFailedError("REMINDER_RANG" if passed else "REMINDER_NOT_FOUND", "no reminder can be set again")
+    missed = tuple(one.text for one in passed)
+    return Restored("; ".join(one.text for one in again), missed=missed, check=again[0].reminder_id)
+
+
+async def is_as_before(invocation: Invocation, _effect: DoneEffect, restored: Restored) -> bool:
+    """Return True if a reminder is cancelled or active again, as it was before."""
+    state = await _keeper(invocation).stands(restored.check)
+    return state == "cancelled" if restored.removed else state in {"active", "done"}
 
 
 async def list_reminders(invocation: Invocation) -> str:

@@ -36,7 +36,8 @@ class VersionLimits:
 class FileChange:
     """One change of a file: SHA-256 and size before it, SHA-256 after it; "" means that there was no file.
 
-    ``thread_id`` is the conversation that requested it, "" if an older release stored it.
+    ``thread_id`` is the conversation that requested it, ``at_us`` when it happened, in microseconds since the epoch; ""
+    and 0 if an older release stored it.
     """
 
     effect_key: str
@@ -45,6 +46,7 @@ class FileChange:
     size: int
     after: str
     thread_id: str = ""
+    at_us: int = 0
 
 
 class FileVersions:
@@ -76,6 +78,26 @@ class FileVersions:
         if before is not None and self.content(change.before) is None:
             write_whole(self._folder / change.before, before)
         self._store([*self.changes(), change])
+
+    def holds(self, change: FileChange) -> bool:
+        """Return True if a change and the content it replaced are stored and can be read back."""
+        return change in self.changes() and (not change.before or self.content(change.before) is not None)
+
+    def is_usable(self) -> bool:
+        """Return True if changes can be stored, as far as that shows without storing one."""
+        try:
+            self._make()
+            self.changes()
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def forget_before(self, before_us: int) -> None:
+        """Drop the changes from before a time, with the contents that only they need."""
+        changes = self.changes()
+        left = [change for change in changes if not 0 < change.at_us < before_us]
+        if len(left) < len(changes):
+            self._store(left)
 
     def drop(self, effect_key: str) -> None:
         """Remove a change that did not happen."""

@@ -133,7 +133,7 @@ WRITE_FILE: Final = ToolSpec(
         append={"type": "boolean", "default": False},
     ),
     args_model=WriteFileArguments,
-    contract=Contract(risk="medium", effect="write", idempotency="reconcilable", controls=("/path",)),
+    contract=Contract(risk="medium", effect="write", idempotency="reconcilable", controls=("/path",), reversible=True),
     verbs=(_WRITE_ES, _WRITE_EN, _APPEND_ES, _APPEND_EN, _CREATE_ES, _CREATE_EN),
     patterns=(
         Pattern("es", _CREATE_ES + r"\s+" + _A_FILE_ES + _FILE_NAME + _WITH_ES + _CONTENT, meant=_dictated),

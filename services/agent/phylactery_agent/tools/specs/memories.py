@@ -71,7 +71,7 @@ REMEMBER: Final = ToolSpec(
     schema=object_schema(["text"], text={"type": "string", "minLength": 1, "maxLength": 10_000}),
     args_model=RememberArguments,
     # The same text is the same memory, so a second run changes nothing.
-    contract=Contract(risk="low", effect="write", idempotency="idempotent_by_key", retries=1),
+    contract=Contract(risk="low", effect="write", idempotency="idempotent_by_key", retries=1, reversible=True),
     verbs=(_REMEMBER_ES, _REMEMBER_EN),
     patterns=(
         Pattern("es", _REMEMBER_ES + r"(?:\s+que|:)\s+(?P<text>.+)"),

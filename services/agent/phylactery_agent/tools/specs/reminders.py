@@ -98,7 +98,9 @@ CREATE_REMINDER: Final = ToolSpec(
         time_zone={"type": "string", "maxLength": 64, "default": ""},
     ),
     args_model=CreateReminderArguments,
-    contract=Contract(risk="low", effect="write", idempotency="idempotent_by_key", retries=1, answers="json"),
+    contract=Contract(
+        risk="low", effect="write", idempotency="idempotent_by_key", retries=1, answers="json", reversible=True
+    ),
     verbs=(_REMIND_ES, r"remind\s+me", _MAKE_ES, _MAKE_EN, _ALARM_ES, _ALARM_EN),
     patterns=(
         # The longest time at the end is tried first; if it is not a time, the shortest.
@@ -184,6 +186,7 @@ CANCEL_REMINDER: Final = ToolSpec(
         retries=1,
         controls=("/reminder",),
         answers="json",
+        reversible=True,
     ),
     verbs=(_CANCEL_ES, _CANCEL_EN),
     patterns=(

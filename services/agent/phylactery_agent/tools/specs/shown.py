@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from phylactery_agent.i18n.messages import message
+from phylactery_agent.i18n.messages import is_message, message
 from phylactery_agent.ports import Language
 from phylactery_agent.timeparse.recurrence import parse_rule
 
@@ -47,10 +47,42 @@ def file_shown(output: str, language: Language) -> str:
 
 
 def undone_shown(output: str, language: Language) -> str:
-    """Return what undo_write did to the file."""
+    """Return what undo_write did: to one file, or with everything that it took back, and what stays as it is."""
     undone = json.loads(output)
+    if "undone" in undone:
+        return _all_undone(undone, language)
     path = printable(undone["path"])
     return message("undone_removed" if undone["removed"] else "undone_restored", language, path=path)
+
+
+_UNDONE: Final = frozenset({"write_file", "create_reminder", "cancel_reminder", "remember"})
+"""Tools with words of their own for what is as it was before."""
+
+
+def _all_undone(told: dict[str, Any], language: Language) -> str:
+    lines: list[str] = []
+    for one in told["undone"]:
+        tool, name = one["tool"], printable(one.get("name", ""))
+        key = f"back_{tool}" if tool in _UNDONE else "back_something"
+        if key not in {"back_remember", "back_something"} and not name:
+            key += "_unnamed"
+        elif tool == "write_file" and one.get("removed"):
+            key += "_removed"
+        lines.append(message(key, language, name=name))
+        lines += [message("back_cancel_reminder_missed", language, name=printable(n)) for n in one.get("missed", ())]
+    for one in told["left"]:
+        tool, name = one["tool"], printable(one.get("name", ""))
+        what = tool if tool not in _UNDONE else message(f"done_{tool}" + _unnamed(tool, name), language, name=name)
+        known = is_message(f"error_{one['code']}")
+        why = message(f"error_{one['code']}", language) if known else one["code"]
+        lines.append(message("stays_as_it_is", language, what=what, why=why))
+    if any(one.get("code") == "CHANGED_SINCE" for one in told["left"]):
+        lines.append(message("ask_about_changed", language))
+    return "\n".join(lines)
+
+
+def _unnamed(tool: str, name: str) -> str:
+    return "" if name or tool == "remember" else "_unnamed"
 
 
 def matches_shown(output: str, language: Language) -> str:

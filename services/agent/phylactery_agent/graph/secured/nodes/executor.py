@@ -29,7 +29,7 @@ from phylactery_agent.graph.llm.claims import Claims
 from phylactery_agent.i18n.texts import error_text
 from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.tools.registry import TOOL_DISABLED, ToolRegistry
-from phylactery_agent.tools.specs import REMEMBER
+from phylactery_agent.tools.specs import REMEMBER, UNDO_WRITE
 
 Outcome = Command[Literal["RiskGate", "Interpreter"]]
 STEP_NEEDS_MODEL = "MODEL_AWAY"
@@ -92,8 +92,13 @@ async def _propose(state: AgentState, context: TurnContext, tool: ProposedTool, 
 
 
 async def note_proposal(state: AgentState, context: TurnContext, tool: ProposedTool) -> None:
-    """Write a proposal, with the hash of the file that it would send or replace: it may send or replace no other."""
-    content_hash = await context.executor.content_hash(state["tenant"], state["user_id"], tool["name"], tool["args"])
+    """Write a proposal, with the hash of what it may send, replace or take back: it may do that to nothing else."""
+    if tool["name"] == UNDO_WRITE.name and not tool["args"].get("path") and context.undoing is not None:
+        content_hash = await context.undoing.target()
+    else:
+        content_hash = await context.executor.content_hash(
+            state["tenant"], state["user_id"], tool["name"], tool["args"]
+        )
     await context.ledger.propose(replace(proposed_call(tool), content_hash=content_hash), plan_step=tool["step_id"])
 
 
