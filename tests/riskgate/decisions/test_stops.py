@@ -38,7 +38,7 @@ async def test_what_is_frozen_is_blocked_at_evaluate_and_refused_at_redeem_until
     assert text in blocked.reasons[0].message
     assert "laptop" not in str(blocked)
     again = await ana.evaluate(call(*READ))
-    assert (again.decision, again.reasons[0].code, again.permit) == (ALLOW, "FROZEN", "")
+    assert (again.decision, again.reasons[0].code, again.permit) == (BLOCKED, "FROZEN", "")
     refusal = await refused(ana.redeem(before.permit, call(*READ)))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.FAILED_PRECONDITION, "FROZEN")
     assert refusal.metadata == {"factor": "freeze", "scope": scope}
@@ -231,7 +231,7 @@ async def test_a_revoked_decision_gets_no_permit_and_its_permit_is_refused_for_e
     assert (refusal.reason, refusal.metadata) == ("DECISION_REVOKED", {"factor": "revocation"})
     for _ in range(2):
         again = await ana.evaluate(call(*READ))
-        assert (again.permit, again.reasons[0].code) == ("", "DECISION_REVOKED")
+        assert (again.decision, again.permit, again.reasons[0].code) == (BLOCKED, "", "DECISION_REVOKED")
         gate.clock.advance(61)
     assert (await gate.person("olga").revoke(answer.decision_id)).already_revoked
     record = gate.records("decision_revoked")

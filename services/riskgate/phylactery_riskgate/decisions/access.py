@@ -23,11 +23,11 @@ from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.decisions.log import tell_access
 from phylactery_riskgate.decisions.proposals import frozen_body, is_frozen, verdict_body
 from phylactery_riskgate.decisions.requests import AccessInput, QuestionInput
-from phylactery_riskgate.decisions.stops import frozen_verdict
+from phylactery_riskgate.decisions.stops import stopped_verdict
 from phylactery_riskgate.decisions.usage import usage_values
 from phylactery_riskgate.domain.model import CallSite, Decision, RawCall, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
-from phylactery_riskgate.domain.policy.reasons import reason
+from phylactery_riskgate.domain.policy.reasons import freeze_reason, reason
 from phylactery_riskgate.store import stops
 
 USER = "user"
@@ -97,7 +97,7 @@ class AccessEvaluations:
             freeze = await self._core.database.read(
                 lambda connection: stops.find_freeze(connection, who.tenant, who.subject, call.tool)
             )
-            verdict = verdict if freeze is None else frozen_verdict(verdict, freeze)
+            verdict = verdict if freeze is None else stopped_verdict(verdict, freeze_reason(freeze.scope))
         else:
             verdict = _no_user(engine)
         until_us = now_us + engine.bundle.approval_ttl_seconds * MICROSECONDS

@@ -51,7 +51,7 @@ from phylactery_riskgate.domain.views.view import CallView, call_view
 from phylactery_riskgate.keys.live import LiveKeys
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store.audit import Place
-from phylactery_riskgate.store.decisions import DecisionRecord, find_decision
+from phylactery_riskgate.store.decisions import DecisionRecord, find_decision, revoked_of
 from phylactery_riskgate.store.locks import BusyError
 from phylactery_riskgate.tasks.snapshot import NO_SNAPSHOT, TaskSnapshot, recorded_snapshot, snapshot_of
 
@@ -309,6 +309,23 @@ class DecisionContext:
         text = canonical_bytes(arguments)
         bound = BoundCall(record.tool, record.tool_version, arguments, text.decode(), sha256(text))
         return bound if self.same_call(record, bound) else None
+
+    def revoked_alike(
+        self, connection: Connection, who: Principal, thread_id: str, bound: BoundCall, told: TaskSnapshot
+    ) -> bool:
+        """Return True if an operator revoked a decision about the same call for the same request.
+
+        A call is the same whatever its id and its run. What the user asks for anew, in a task that does not confirm the
+        revoked one's ask, is another request; without tasks, a thread is one request.
+        """
+        revoked = revoked_of(connection, tenant=who.tenant, subject=who.subject, thread_id=thread_id, tool=bound.tool)
+        forms = (bound,) if bound.former is None else (bound, bound.former)
+        for record in revoked:
+            if any(self.same_call(record, one) for one in forms):
+                earlier = self.snapshot_of(connection, record)
+                if earlier.task_id == told.task_id or (told.facts.ask and earlier.facts.ask == told.facts.ask):
+                    return True
+        return False
 
     def snapshot_of(self, connection: Connection, record: DecisionRecord) -> TaskSnapshot:
         """Return the task facts a decision was based on."""

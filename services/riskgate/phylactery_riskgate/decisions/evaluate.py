@@ -35,7 +35,15 @@ from phylactery_riskgate.bundles.live import demand
 from phylactery_riskgate.bundles.shadow import Shown
 from phylactery_riskgate.decisions.context import Basis, DecisionContext, Refused, about
 from phylactery_riskgate.decisions.log import tell_decision, tell_doubt, tell_doubtful_votes
-from phylactery_riskgate.decisions.proposals import fingerprint, frozen_body, is_frozen, key_of, raw_call, verdict_body
+from phylactery_riskgate.decisions.proposals import (
+    BY_OPERATOR,
+    fingerprint,
+    frozen_body,
+    is_frozen,
+    key_of,
+    raw_call,
+    verdict_body,
+)
 from phylactery_riskgate.decisions.questions import (
     Evaluated,
     Question,
@@ -48,14 +56,14 @@ from phylactery_riskgate.decisions.questions import (
 )
 from phylactery_riskgate.decisions.redeem import Attempt, Redemptions
 from phylactery_riskgate.decisions.requests import EvaluateInput
-from phylactery_riskgate.decisions.stops import frozen_verdict
+from phylactery_riskgate.decisions.stops import stopped_verdict
 from phylactery_riskgate.decisions.task_ref import TaskRef, TaskResolver, TaskSource
 from phylactery_riskgate.decisions.usage import usage_values
 from phylactery_riskgate.domain.intent.facts import uses_ask
 from phylactery_riskgate.domain.intent.understood import task_of
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
-from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, reason
+from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, freeze_reason, reason
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import decisions as decision_rows
@@ -242,7 +250,7 @@ class Evaluation:
     def _decided(self, connection: Connection, question: Question, approval: Approval | None = None) -> Question:
         """Return the question as decided by the current state: the approval's last yes may have come in the meantime.
 
-        A frozen call is blocked, whatever the policies decide.
+        A call that an operator stopped is blocked, whatever the policies decide.
         """
         basis = question.basis
         approved = satisfied_by(question.engine.bundle, approval)
@@ -253,7 +261,12 @@ class Evaluation:
             verdict = self._core.decide_again(connection, basis, question.verdict)
         freeze = self._freeze(connection, question)
         if freeze is not None:
-            verdict = frozen_verdict(verdict, freeze)
+            verdict = stopped_verdict(verdict, freeze_reason(freeze.scope))
+        elif verdict.bound is not None and verdict.decision is not Decision.BLOCKED:
+            told = TaskSnapshot(question.naming.task_id, verdict.task)
+            thread_id = question.asked.thread_id
+            if self._core.revoked_alike(connection, question.who, thread_id, verdict.bound, told):
+                verdict = stopped_verdict(verdict, reason("DECISION_REVOKED"))
         return question._replace(basis=basis, verdict=verdict)
 
     def _freeze(self, connection: Connection, question: Question) -> FreezeRow | None:
@@ -278,7 +291,9 @@ class Evaluation:
         if record.decision is Decision.ALLOW and not self._core.on_record(connection, record):
             return self._altered(connection, question, record)
         bound = self._core.bound_of(connection, record) or self._same(question.verdict.bound, record)
-        if record.decision is Decision.ALLOW:
+        if record.decision is Decision.AUTH_REQUIRED and record.revoke_us:
+            record = _without_permit(record, "DECISION_REVOKED")
+        elif record.decision is Decision.ALLOW:
             why = self._withheld(connection, question, record, bound)
             bound = None if why else bound
             if why == "DECISION_TOO_OLD":  # permanent, whatever a clock says later
@@ -314,14 +329,18 @@ class Evaluation:
             return "CALL_NOT_KEPT"
         if find_redemption(connection, key_of(question.who, record.run_id, record.tool_call_id)) is not None:
             return ""
-        why = self._stopped(connection, question, record) or self._used_up(connection, question, record, bound)
+        why = self._stopped(connection, question, record, bound) or self._used_up(connection, question, record, bound)
         return why or ("DECISION_TOO_OLD" if self._too_old(record, question.now_us) else "")
 
-    def _stopped(self, connection: Connection, question: Question, record: DecisionRecord) -> str:
+    def _stopped(self, connection: Connection, question: Question, record: DecisionRecord, bound: BoundCall) -> str:
         """Return why an operator has stopped an allowed decision (revoked or frozen), or an empty string."""
         if record.revoke_us:
             return "DECISION_REVOKED"
-        return "" if self._freeze(connection, question) is None else "FROZEN"
+        if self._freeze(connection, question) is not None:
+            return "FROZEN"
+        told = self._core.snapshot_of(connection, record)
+        alike = self._core.revoked_alike(connection, question.who, record.thread_id, bound, told)
+        return "DECISION_REVOKED" if alike else ""
 
     def _used_up(self, connection: Connection, question: Question, record: DecisionRecord, bound: BoundCall) -> str:
         """Return why the task of a call denies a further permit, or an empty string."""
@@ -498,5 +517,9 @@ class Evaluation:
 
 
 def _without_permit(record: DecisionRecord, why: str) -> DecisionRecord:
-    """Return the record with the reason why it comes without a permit before its other reasons."""
-    return record._replace(reasons=(reason(why), *record.reasons)[:MAX_REASONS])
+    """Return the record with the reason why it comes without a permit before its other reasons.
+
+    What an operator stopped is answered as BLOCKED; its record, and the decision it tells, stay as they were.
+    """
+    decision = Decision.BLOCKED if why in BY_OPERATOR else record.decision
+    return record._replace(decision=decision, reasons=(reason(why), *record.reasons)[:MAX_REASONS])

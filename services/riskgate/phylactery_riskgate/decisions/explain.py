@@ -112,7 +112,7 @@ class Explaining:
             return recalled, decision.revoke_us
         why = "its values were erased" if recalled.erased else "its arguments were not valid JSON and were not stored"
         if recalled.frozen:
-            why = "an operator had frozen the call, and no policy decided it"
+            why = "an operator had frozen the call or revoked it before, and no policy decided it"
         raise _unexplainable(decision_id, why)
 
     async def _engine_of(self, recalled: Recalled) -> DecisionEngine:

@@ -49,9 +49,13 @@ def fingerprint(call: RawCall, verdict: Verdict) -> str:
     return sha256(canonical_bytes([call.tool, raw, honest]))
 
 
+BY_OPERATOR = frozenset({"DECISION_REVOKED", "FROZEN"})
+"""Codes of the reasons of what an operator stopped."""
+
+
 def is_frozen(reasons: Sequence[Reason]) -> bool:
-    """Return True if a freeze decided instead of the policies."""
-    return any(one.code == "FROZEN" for one in reasons)
+    """Return True if an operator's freeze or revocation decided instead of the policies."""
+    return any(one.code in BY_OPERATOR for one in reasons)
 
 
 def frozen_body(verdict: Verdict) -> dict[str, Any]:

@@ -114,6 +114,10 @@ def _refuse(reason: str, factor: str, message: str, **metadata: str) -> _Refusal
     return _RefusalError(factor, FailedPrecondition(reason, message, metadata={"factor": factor, **metadata}))
 
 
+def _revoked() -> _RefusalError:
+    return _refuse("DECISION_REVOKED", "revocation", "an operator has revoked this call; nothing was redeemed")
+
+
 class Redemptions:
     """The Redeem and ReportOutcome use cases."""
 
@@ -252,6 +256,9 @@ class Redemptions:
             bound = _checked_call(attempt)
             self._check_retraction(connection, attempt, bound)
             approval = self._checked_approval(connection, attempt, bound)
+            told = TaskSnapshot(attempt.task_id, attempt.verdict.task)
+            if self._core.revoked_alike(connection, attempt.who, attempt.decision.thread_id, bound, told):
+                raise _revoked()
             verdict = self._core.decide_counted(connection, attempt.basis, attempt.verdict, lock=True)
             attempt = replace(attempt, verdict=verdict)
             _check_approvers(attempt, approval)
@@ -299,9 +306,7 @@ class Redemptions:
             )
         decision = find_decision(connection, who.tenant, attempt.decision.id) or attempt.decision
         if decision.revoke_us:
-            raise _refuse(
-                "DECISION_REVOKED", "revocation", "an operator has revoked the decision; nothing was redeemed"
-            )
+            raise _revoked()
         return replace(attempt, decision=decision)
 
     def _check_time(self, connection: Connection, attempt: Attempt) -> None:

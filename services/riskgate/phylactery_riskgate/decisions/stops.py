@@ -20,12 +20,16 @@ from phylactery_riskgate.audit.commitments import WORDS
 from phylactery_riskgate.audit.log import SYSTEM_PRINCIPAL, Kind
 from phylactery_riskgate.decisions.context import DecisionContext, Refused, about
 from phylactery_riskgate.decisions.requests import ClearInput, RevokeInput, TargetInput, TenantInput
-from phylactery_riskgate.domain.model import Decision, Verdict
-from phylactery_riskgate.domain.policy.reasons import freeze_reason
+from phylactery_riskgate.domain.intent.facts import uses_ask
+from phylactery_riskgate.domain.intent.understood import task_of
+from phylactery_riskgate.domain.model import Decision, Reason, Verdict
 from phylactery_riskgate.store import approvals as approval_rows
+from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store import stops as rows
+from phylactery_riskgate.store import tasks as task_rows
 from phylactery_riskgate.store import undo
+from phylactery_riskgate.store.asks import AskUse
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import CallKey, DecisionRecord
 from phylactery_riskgate.store.redemptions import find_redemption
@@ -168,6 +172,7 @@ class Control:
             return Revoked(None, "")
         now_us = self._core.clock.now_us()
         decision_rows.revoke(connection, tenant, record.id, now_us)
+        self._use_up(connection, record, now_us)
         closed = self._close(connection, who, record, now_us)
         body = {
             "decision_id": record.id,
@@ -179,6 +184,19 @@ class Control:
             "approval_id": closed,
         }
         return Revoked(self._tell(connection, Kind.DECISION_REVOKED, who, tenant, now_us, body, asked.reason), closed)
+
+    def _use_up(self, connection: Connection, record: DecisionRecord, now_us: int) -> None:
+        """Use up the ask of a revoked decision, as its redemption would have: no other call runs by it."""
+        facts = self._core.snapshot_of(connection, record).facts
+        tool = self._core.live.held.bundle.tools.get(record.tool)
+        if record.counted_approval_id or (tool is not None and not uses_ask(facts, tool)):
+            return
+        task_id = task_of(facts.ask)
+        if not task_id or task_rows.find_task(connection, record.tenant, record.subject, task_id) is None:
+            return
+        ask_rows.lock(connection, record.tenant, record.subject, [task_id])
+        key = CallKey(record.tenant, record.subject, record.run_id, record.tool_call_id)
+        ask_rows.insert_use(connection, key, AskUse(task_id, facts.ask, record.args_hash), now_us)
 
     def _close(self, connection: Connection, who: Principal, record: DecisionRecord, now_us: int) -> str:
         """Close the approval a decision requested, if it is open; return its id, or an empty string."""
@@ -227,13 +245,11 @@ class Control:
         return place
 
 
-def frozen_verdict(verdict: Verdict, freeze: FreezeRow) -> Verdict:
-    """Return the verdict of a frozen call; a call the policies block keeps their reasons."""
+def stopped_verdict(verdict: Verdict, why: Reason) -> Verdict:
+    """Return the verdict of a call that an operator stopped; a call the policies block keeps their reasons."""
     if verdict.decision is Decision.BLOCKED:
         return verdict
-    return verdict._replace(
-        decision=Decision.BLOCKED, reasons=(freeze_reason(freeze.scope),), approval_class=None, policy_ids=()
-    )
+    return verdict._replace(decision=Decision.BLOCKED, reasons=(why,), approval_class=None, policy_ids=())
 
 
 def _installation(who: Principal) -> bool:

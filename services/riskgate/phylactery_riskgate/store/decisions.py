@@ -105,8 +105,21 @@ _OF_THREAD_CALL = (
 _BY_THREAD_CALL = Query(_OF_THREAD_CALL)
 _BY_RUN_CALL = Query(_OF_THREAD_CALL.where(decisions.c.run_id == sa.bindparam("run_id")))
 _BY_ID = Query(_ALL.where(decisions.c.tenant == sa.bindparam("tenant"), decisions.c.id == sa.bindparam("id")))
+_REVOKED = sa.text("decisions.revoke_us != 0")
+"""As in the index of revoked decisions: a parameter would hide from SQLite that the index serves the query."""
+_ANY_REVOKED = Query(sa.select(decisions.c.id).where(_REVOKED).limit(1))
+_REVOKED_OF_THREAD = Query(
+    _ALL.where(
+        decisions.c.tenant == sa.bindparam("tenant"),
+        decisions.c.subject == sa.bindparam("subject"),
+        decisions.c.thread_id == sa.bindparam("thread_id"),
+        decisions.c.tool == sa.bindparam("tool"),
+        _REVOKED,
+    )
+)
 _INSERT = RowInsert(decisions, *_RECORD.names)
 _FREE = "decisions' free places"
+_SOME_REVOKED = "whether a decision is revoked"
 
 
 def _keys(record: DecisionRecord) -> Keys:
@@ -250,6 +263,34 @@ def revoke(connection: Connection, tenant: str, decision_id: str, now_us: int) -
         .where(decisions.c.tenant == tenant, decisions.c.id == decision_id)
         .values(permit_id="", revoke_us=now_us)
     )
+    unit = unit_of(connection)
+    some: _SomeRevoked | None = None if unit is None else unit.find(_SOME_REVOKED)
+    if some is not None:
+        some.known = True
+
+
+def revoked_of(connection: Connection, *, tenant: str, subject: str, thread_id: str, tool: str) -> list[DecisionRecord]:
+    """Return the revoked decisions about calls of a tool in a thread."""
+    unit = unit_of(connection)
+    some = None if unit is None else unit.part(_SOME_REVOKED, _SomeRevoked)
+    if some is not None and some.known is None:  # where nothing was ever revoked, a unit of work asks once
+        some.known = _ANY_REVOKED.one(connection, {}) is not None
+    if some is not None and not some.known:
+        return []
+    place = {"tenant": tenant, "subject": subject, "thread_id": thread_id, "tool": tool}
+    return [_RECORD.load(row) for row in _REVOKED_OF_THREAD.all(connection, place)]
+
+
+class _SomeRevoked(FreePlaces):
+    """Part of a unit of work: whether any decision is revoked, None until it was read; writes nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: bool | None = None
+
+    def undo(self, mark: None) -> None:  # noqa: ARG002 - mark returns nothing
+        """Read it again: the job that revoked is undone."""
+        self.known = None
 
 
 def revoked_among(connection: Connection, tenant: str, decision_ids: Collection[str]) -> dict[str, int]:

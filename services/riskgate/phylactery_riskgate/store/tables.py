@@ -49,6 +49,14 @@ decisions = sa.Table(
         "tenant", "subject", "run_id", "tool_call_id", "counted_approval_id", name="decisions_one_per_call"
     ),
     sa.Index("decisions_by_thread_call", "tenant", "subject", "thread_id", "tool_call_id", "create_us"),
+    sa.Index(
+        "decisions_revoked",
+        "tenant",
+        "subject",
+        "thread_id",
+        sqlite_where=sa.text("revoke_us != 0"),
+        postgresql_where=sa.text("revoke_us != 0"),
+    ),
 )
 
 approvals = sa.Table(

@@ -106,7 +106,8 @@ class ControlServiceServicer:
 
     def RevokeDecision(self, request, context):
         """RevokeDecision voids a decision permanently: its permits are refused, no new permit is issued, and its approval is
-        closed. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
+        closed. The ask that allowed the call is used up. The same call of the same task (without tasks: of the same
+        thread) is BLOCKED with DECISION_REVOKED under every id, and permits for it are refused. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -51,7 +51,8 @@ class ControlServiceStub:
     """
     RevokeDecision: _grpc.UnaryUnaryMultiCallable[_control_pb2.RevokeDecisionRequest, _control_pb2.RevokeDecisionResponse]
     """RevokeDecision voids a decision permanently: its permits are refused, no new permit is issued, and its approval is
-    closed. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
+    closed. The ask that allowed the call is used up. The same call of the same task (without tasks: of the same
+    thread) is BLOCKED with DECISION_REVOKED under every id, and permits for it are refused. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
     """
     ListUndoFailures: _grpc.UnaryUnaryMultiCallable[_control_pb2.ListUndoFailuresRequest, _control_pb2.ListUndoFailuresResponse]
     """ListUndoFailures lists the tools of the caller's tenant whose undo has failed: their calls count as ones that cannot
@@ -86,7 +87,8 @@ class ControlServiceAsyncStub(ControlServiceStub):
     """
     RevokeDecision: _aio.UnaryUnaryMultiCallable[_control_pb2.RevokeDecisionRequest, _control_pb2.RevokeDecisionResponse]  # type: ignore[assignment]
     """RevokeDecision voids a decision permanently: its permits are refused, no new permit is issued, and its approval is
-    closed. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
+    closed. The ask that allowed the call is used up. The same call of the same task (without tasks: of the same
+    thread) is BLOCKED with DECISION_REVOKED under every id, and permits for it are refused. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
     """
     ListUndoFailures: _aio.UnaryUnaryMultiCallable[_control_pb2.ListUndoFailuresRequest, _control_pb2.ListUndoFailuresResponse]  # type: ignore[assignment]
     """ListUndoFailures lists the tools of the caller's tenant whose undo has failed: their calls count as ones that cannot
@@ -142,7 +144,8 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_control_pb2.RevokeDecisionResponse, _abc.Awaitable[_control_pb2.RevokeDecisionResponse]]:
         """RevokeDecision voids a decision permanently: its permits are refused, no new permit is issued, and its approval is
-        closed. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
+        closed. The ask that allowed the call is used up. The same call of the same task (without tasks: of the same
+        thread) is BLOCKED with DECISION_REVOKED under every id, and permits for it are refused. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
         """
 
     @_abc_1.abstractmethod

@@ -49,7 +49,8 @@ type ControlServiceClient interface {
 	// Requires the role installation_operator, operator, policy_admin or auditor.
 	ListFreezes(ctx context.Context, in *ListFreezesRequest, opts ...grpc.CallOption) (*ListFreezesResponse, error)
 	// RevokeDecision voids a decision permanently: its permits are refused, no new permit is issued, and its approval is
-	// closed. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
+	// closed. The ask that allowed the call is used up. The same call of the same task (without tasks: of the same
+	// thread) is BLOCKED with DECISION_REVOKED under every id, and permits for it are refused. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
 	RevokeDecision(ctx context.Context, in *RevokeDecisionRequest, opts ...grpc.CallOption) (*RevokeDecisionResponse, error)
 	// ListUndoFailures lists the tools of the caller's tenant whose undo has failed: their calls count as ones that cannot
 	// be taken back (context.usage.undo_failed). Requires the role installation_operator, operator, policy_admin or
@@ -148,7 +149,8 @@ type ControlServiceServer interface {
 	// Requires the role installation_operator, operator, policy_admin or auditor.
 	ListFreezes(context.Context, *ListFreezesRequest) (*ListFreezesResponse, error)
 	// RevokeDecision voids a decision permanently: its permits are refused, no new permit is issued, and its approval is
-	// closed. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
+	// closed. The ask that allowed the call is used up. The same call of the same task (without tasks: of the same
+	// thread) is BLOCKED with DECISION_REVOKED under every id, and permits for it are refused. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
 	RevokeDecision(context.Context, *RevokeDecisionRequest) (*RevokeDecisionResponse, error)
 	// ListUndoFailures lists the tools of the caller's tenant whose undo has failed: their calls count as ones that cannot
 	// be taken back (context.usage.undo_failed). Requires the role installation_operator, operator, policy_admin or
