@@ -46,8 +46,52 @@ async def test_what_is_frozen_is_blocked_at_evaluate_and_refused_at_redeem_until
     assert gate.records("redeemed") == []
 
     await ines.unfreeze(scope, name, tenant=tenant)
-    assert (await ana.redeem(before.permit, call(*READ))).receipt
+    refusal = await refused(ana.redeem(before.permit, call(*READ)))
+    assert (refusal.reason, refusal.metadata) == ("PERMIT_EXPIRED", {"factor": "freeze"})
+    after = await ana.evaluate(call(*READ))
+    assert (after.decision, after.permit != before.permit) == (ALLOW, True)
+    assert (await refused(ana.redeem(before.permit, call(*READ)))).reason == "PERMIT_EXPIRED"
+    assert (await ana.redeem(after.permit, call(*READ))).receipt
     assert (await ana.evaluate(call(*READ, "c3"))).decision == ALLOW
+
+
+async def test_a_freeze_voids_the_permits_it_covers_and_no_others_however_often_it_is_lifted(gate, ana, call, refused):
+    ines, ben = gate.person("ines"), gate.person("ben")
+    for round_ in ("1", "2"):
+        mine, his = [(await one.evaluate(call(*READ, f"c{round_}"))).permit for one in (ana, ben)]
+        write = await ana.permitted(run=f"w{round_}")
+        await ines.freeze("user", "ben", tenant="acme")
+        await ines.freeze("tool", "write_file")
+        await ines.unfreeze("user", "ben", tenant="acme")
+        await ines.unfreeze("tool", "write_file")
+        assert await gate.person("ines").freezes() == []
+        refusal = await refused(ben.redeem(his, call(*READ, f"c{round_}")))
+        assert (refusal.reason, refusal.metadata) == ("PERMIT_EXPIRED", {"factor": "freeze"})
+        assert (await refused(ana.redeem(write.permit, run=f"w{round_}", execution=f"writing-{round_}"))).metadata == {
+            "factor": "freeze"
+        }
+        assert (await ana.redeem(mine, call(*READ, f"c{round_}"), execution=f"execution-{round_}")).receipt
+        gate.clock.advance(60)
+
+
+async def test_lifted_freezes_are_dropped_once_no_permit_before_them_can_be_valid(gate):
+    ines = gate.person("ines")
+    for name in ("ana", "ben", "carla"):
+        await ines.freeze("user", name, tenant="acme")
+        await ines.unfreeze("user", name, tenant="acme")
+        gate.clock.advance(25 * 3600)
+    await ines.freeze("user", "dora", tenant="acme")
+    assert gate.count("freezes") == 2, "the newest of the lifted ones stays: its number is not given again"
+
+
+async def test_a_permit_of_a_freeze_before_a_restart_is_void_too(make_gate, call, refused):
+    gate = await make_gate("kept")
+    permit = (await gate.person("ana").evaluate(call(*READ))).permit
+    await gate.person("ines").freeze("all")
+    await gate.person("ines").unfreeze("all")
+    await gate.stop()
+    again = await make_gate("kept")
+    assert (await refused(again.person("ana").redeem(permit, call(*READ)))).metadata == {"factor": "freeze"}
 
 
 async def test_a_freeze_stops_nothing_it_does_not_name(gate, ana, call):

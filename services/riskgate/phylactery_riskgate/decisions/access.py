@@ -94,9 +94,7 @@ class AccessEvaluations:
         site = CallSite(evaluation_id, evaluation_id)
         if question.subject.type == USER:
             verdict = await self._core.decide(engine, who, call, site, frozenset())
-            freeze = await self._core.database.read(
-                lambda connection: stops.find_freeze(connection, who.tenant, who.subject, call.tool)
-            )
+            freeze = await self._core.database.read(lambda connection: stops.find_freeze(connection, who, call.tool))
             verdict = verdict if freeze is None else stopped_verdict(verdict, freeze_reason(freeze.scope))
         else:
             verdict = _no_user(engine)

@@ -270,11 +270,10 @@ class Evaluation:
         return question._replace(basis=basis, verdict=verdict)
 
     def _freeze(self, connection: Connection, question: Question) -> FreezeRow | None:
-        who = question.who
-        return stops.find_freeze(connection, who.tenant, who.subject, question.asked.call.tool)
+        return stops.find_freeze(connection, question.who, question.asked.call.tool)
 
     def _replay(self, connection: Connection, question: Question, record: DecisionRecord) -> Stored | Refused:
-        """Return the recorded answer, with a new permit if the old one has expired; refuse and record another call.
+        """Return the recorded answer, with a new permit if the old one is void; refuse and record another call.
 
         The answer comes without a permit if the values were erased and the current catalog binds the call differently,
         if the decision was revoked, frozen or taken back or is too old, if other calls have used up its ask, or if its
@@ -368,10 +367,13 @@ class Evaluation:
         who, now_us = question.who, question.now_us
         # if a clock was set back, a permit issued in the future would be rejected everywhere
         ahead_us = record.permit_us - now_us
-        if record.permit_id and now_us < self._permit_end(record) and ahead_us <= SKEW_SECONDS * MICROSECONDS:
+        void = stops.frozen_since(connection, who, record.tool, record.permit_freeze)
+        lasts = now_us < self._permit_end(record) and ahead_us <= SKEW_SECONDS * MICROSECONDS
+        if record.permit_id and lasts and not void:
             return record
-        record = record._replace(permit_id=new_id("pm"), permit_us=now_us)
-        decision_rows.renew_permit(connection, who.tenant, record.id, record.permit_id, now_us)
+        known = stops.newest(connection)
+        record = record._replace(permit_id=new_id("pm"), permit_us=now_us, permit_freeze=known)
+        decision_rows.renew_permit(connection, who.tenant, record.id, record.permit_id, now_us, known)
         told = {"decision_id": record.id, "permit_id": record.permit_id, ARGS_COMMITMENT: record.args_commitment}
         self._core.note(connection, Kind.PERMIT_RENEWED, who, now_us, question.place | told)
         return record
@@ -429,6 +431,7 @@ class Evaluation:
             pathway=asked.pathway,
             args_commitment=args_commitment,
             stakes=verdict.stakes,
+            permit_freeze=stops.newest(connection) if allowed else 0,
         )
         decision_rows.insert_decision(connection, record)
         if approval is None:

@@ -298,7 +298,7 @@ class Redemptions:
         No freeze or revocation can happen until the commit. Raise BusyError if one is in progress.
         """
         who = attempt.who
-        freeze = stops.find_freeze(connection, who.tenant, who.subject, attempt.asked.call.tool, lock=True)
+        freeze = stops.find_freeze(connection, who, attempt.asked.call.tool, lock=True)
         if freeze is not None:
             what = "every call" if freeze.scope is Scope.ALL else f"this {freeze.scope}"
             raise _refuse(
@@ -307,6 +307,9 @@ class Redemptions:
         decision = find_decision(connection, who.tenant, attempt.decision.id) or attempt.decision
         if decision.revoke_us:
             raise _revoked()
+        if stops.frozen_since(connection, who, attempt.asked.call.tool, decision.permit_freeze):
+            told = "a freeze, lifted since, has voided this permit; nothing was redeemed. Ask Evaluate again"
+            raise _refuse("PERMIT_EXPIRED", "freeze", told)
         return replace(attempt, decision=decision)
 
     def _check_time(self, connection: Connection, attempt: Attempt) -> None:

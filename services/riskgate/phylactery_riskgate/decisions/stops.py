@@ -155,9 +155,9 @@ class Control:
         return row, self._note(connection, Kind.FROZEN, who, target, now_us, reason)
 
     def _unfreeze(self, connection: Connection, who: Principal, target: Target, reason: str) -> Lifted | Refused:
-        if not rows.delete_freeze(connection, target, by_installation=_installation(who)):
-            return Refused(_not_frozen(who, target))
         now_us = self._core.clock.now_us()
+        if not rows.lift_freeze(connection, target, now_us, by_installation=_installation(who)):
+            return Refused(_not_frozen(who, target))
         place = self._note(connection, Kind.UNFROZEN, who, target, now_us, reason)
         return Lifted(place, any(_overlap(one.target, target) for one in rows.in_force(connection)))
 

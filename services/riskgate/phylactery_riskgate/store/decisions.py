@@ -37,7 +37,8 @@ class DecisionRecord(NamedTuple):
     ``fingerprint`` and ``args_hash`` are keyed hashes (audit.commitments), the latter empty if binding failed;
     ``args_commitment`` is its record's commitment to that hash. ``permit_us`` is when the newest permit was issued, 0
     if there is none, and PERMITS_OVER if there will be no other; ``permit_id`` is its id: earlier ones are void.
-    ``revoke_us`` is when an operator voided the decision, 0 for never.
+    ``revoke_us`` is when an operator voided the decision, 0 for never. ``permit_freeze`` is the number of the newest
+    freeze known when the newest permit was issued: a later one that covers the call voids it.
     """
 
     id: str
@@ -65,6 +66,7 @@ class DecisionRecord(NamedTuple):
     pathway: Pathway
     args_commitment: str = ""
     revoke_us: int = 0
+    permit_freeze: int = 0
     stakes: Stakes = "unspecified"
 
     @property
@@ -235,18 +237,20 @@ def tenants_with_decisions(connection: Connection) -> list[str]:
     return list(connection.execute(sa.select(decisions.c.tenant).distinct().order_by(decisions.c.tenant)).scalars())
 
 
-def renew_permit(connection: Connection, tenant: str, decision_id: str, permit_id: str, now_us: int) -> None:
-    """Update the newest permit of a decision."""
+def renew_permit(  # noqa: PLR0917 - the newest permit as it is stored
+    connection: Connection, tenant: str, decision_id: str, permit_id: str, now_us: int, freeze: int = 0
+) -> None:
+    """Update the newest permit of a decision; ``freeze`` is the newest freeze known."""
 
     def renewed(record: DecisionRecord) -> DecisionRecord:
-        return record._replace(permit_id=permit_id, permit_us=now_us)
+        return record._replace(permit_id=permit_id, permit_us=now_us, permit_freeze=freeze)
 
     if _gathered.change(connection, (tenant, decision_id), renewed):
         return
     connection.execute(
         sa.update(decisions)
         .where(decisions.c.tenant == tenant, decisions.c.id == decision_id)
-        .values(permit_id=permit_id, permit_us=now_us)
+        .values(permit_id=permit_id, permit_us=now_us, permit_freeze=freeze)
     )
 
 

@@ -1,18 +1,24 @@
 """Store of operator stops: freezes, one row each, and revoked decisions.
 
+A lifted freeze keeps its row for a day: permits issued before it are void, however soon it is lifted. Which came first
+is told by numbers, because the clocks of replicas differ, and because Evaluate may record a permit while a freeze
+commits that it did not see.
+
 Redeem holds a lock that a freeze and a revocation wait for, so that once either is answered, nothing it covers is
 redeemed. Evaluate takes no lock: its permit still has to pass Redeem.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 import sqlalchemy as sa
+from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.db.statements import Query
 from phylactery_chassis.db.unit import unit_of
+from phylactery_chassis.util.clock import MICROSECONDS
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.store import locks
@@ -20,6 +26,8 @@ from phylactery_riskgate.store.tables import decisions, freezes, outcomes, redem
 
 EVERY_TENANT = ""
 MAX_COUNTED = 1_000
+_KEPT_US = 24 * 3600 * MICROSECONDS
+"""How long a lifted freeze is kept, much longer than any permit is valid."""
 _LOCK, _TURN = "riskgate-stops", "riskgate-stops-turn"
 _KNOWN = "freezes in force"
 
@@ -40,11 +48,12 @@ class Target(NamedTuple):
     tenant: str
     name: str
 
-    def means(self, tenant: str, subject: str, tool: str) -> bool:
+    def means(self, who: Principal, tool: str) -> bool:
         """Return True if the target covers a call."""
-        if self.tenant not in (EVERY_TENANT, tenant):
+        if self.tenant not in (EVERY_TENANT, who.tenant):
             return False
-        return self.scope in (Scope.ALL, Scope.TENANT) or self.name == (subject if self.scope is Scope.USER else tool)
+        named = {Scope.USER: who.subject, Scope.TOOL: tool}
+        return self.scope not in named or self.name == named[self.scope]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,10 @@ class FreezeRow:
     frozen_by: str
     frozen_by_tenant: str
     reason: str
+    number: int = 0
+    """Ascending in the order in which targets were frozen; given by insert_freeze."""
+    lift_us: int = 0
+    """When it was lifted, 0 while it is in force."""
 
     @property
     def target(self) -> Target:
@@ -92,6 +105,20 @@ class _InForce:
 
 def in_force(connection: Connection, *, lock: bool = False) -> list[FreezeRow]:
     """Return every freeze, oldest first; with lock, none can be added until the commit. Raise BusyError."""
+    return [one for one in _known(connection, lock=lock) if not one.lift_us]
+
+
+def newest(connection: Connection) -> int:
+    """Return the number of the newest freeze, in force or lifted; 0 if there was none."""
+    return max((one.number for one in _known(connection)), default=0)
+
+
+def frozen_since(connection: Connection, who: Principal, tool: str, number: int) -> bool:
+    """Return True if a freeze after the one of this number covers a call, in force or lifted."""
+    return any(one.number > number and one.target.means(who, tool) for one in _known(connection))
+
+
+def _known(connection: Connection, *, lock: bool = False) -> list[FreezeRow]:
     unit = unit_of(connection)
     if unit is None:
         return _read(connection)
@@ -104,11 +131,9 @@ def in_force(connection: Connection, *, lock: bool = False) -> list[FreezeRow]:
     return known.rows
 
 
-def find_freeze(
-    connection: Connection, tenant: str, subject: str, tool: str, *, lock: bool = False
-) -> FreezeRow | None:
+def find_freeze(connection: Connection, who: Principal, tool: str, *, lock: bool = False) -> FreezeRow | None:
     """Return the oldest freeze that covers a call, or None. Raise BusyError, as in_force."""
-    return next((one for one in in_force(connection, lock=lock) if one.target.means(tenant, subject, tool)), None)
+    return next((one for one in in_force(connection, lock=lock) if one.target.means(who, tool)), None)
 
 
 def keep_out(connection: Connection) -> None:
@@ -122,23 +147,32 @@ def keep_out(connection: Connection) -> None:
 
 
 def insert_freeze(connection: Connection, row: FreezeRow) -> None:
-    """Insert a freeze."""
-    connection.execute(sa.insert(freezes).values(**row_of(row)))
+    """Insert a freeze with the next number, in place of a lifted one; keep_out orders it among others.
+
+    Lifted ones after which no permit can still be valid are dropped. The newest number stays, so that none is reused.
+    """
+    number = newest(connection)
+    over = sa.and_(freezes.c.lift_us != 0, freezes.c.lift_us < row.freeze_us - _KEPT_US, freezes.c.number != number)
+    connection.execute(sa.delete(freezes).where(sa.or_(over, _at(row.target, by_installation=row.by_installation))))
+    connection.execute(sa.insert(freezes).values(**row_of(replace(row, number=number + 1))))
     _forget(connection)
 
 
-def delete_freeze(connection: Connection, target: Target, *, by_installation: bool) -> bool:
-    """Delete a freeze; return True if there was one."""
-    done = connection.execute(
-        sa.delete(freezes).where(
-            freezes.c.scope == str(target.scope),
-            freezes.c.tenant == target.tenant,
-            freezes.c.name == target.name,
-            freezes.c.by_installation == by_installation,
-        )
-    )
+def lift_freeze(connection: Connection, target: Target, now_us: int, *, by_installation: bool) -> bool:
+    """Lift a freeze; return True if there was one in force."""
+    lifted = sa.update(freezes).where(_at(target, by_installation=by_installation), freezes.c.lift_us == 0)
+    done = connection.execute(lifted.values(lift_us=now_us))
     _forget(connection)
     return bool(done.rowcount)
+
+
+def _at(target: Target, *, by_installation: bool) -> sa.ColumnElement[bool]:
+    return sa.and_(
+        freezes.c.scope == str(target.scope),
+        freezes.c.tenant == target.tenant,
+        freezes.c.name == target.name,
+        freezes.c.by_installation == by_installation,
+    )
 
 
 def anything_decided(connection: Connection, target: Target) -> bool:
@@ -185,6 +219,8 @@ def _read(connection: Connection) -> list[FreezeRow]:
             row.frozen_by,
             row.frozen_by_tenant,
             row.reason,
+            row.number,
+            row.lift_us,
         )
         for row in _ALL.all(connection, {})
     ]

@@ -45,6 +45,8 @@ decisions = sa.Table(
     sa.Column("revoke_us", sa.BigInteger, nullable=False, server_default="0"),
     # how much the call can do, "unspecified" for decisions of earlier versions
     sa.Column("stakes", sa.String(16), nullable=False, server_default="unspecified"),
+    # the newest freeze that was known when its newest permit was issued, 0 for none
+    sa.Column("permit_freeze", sa.BigInteger, nullable=False, server_default="0"),
     sa.UniqueConstraint(
         "tenant", "subject", "run_id", "tool_call_id", "counted_approval_id", name="decisions_one_per_call"
     ),
@@ -302,6 +304,10 @@ freezes = sa.Table(
     sa.Column("frozen_by", _NAME, nullable=False),
     sa.Column("frozen_by_tenant", _NAME, nullable=False),
     sa.Column("reason", sa.String(500), nullable=False),
+    # ascending in the order in which targets were frozen
+    sa.Column("number", sa.BigInteger, nullable=False, server_default="1"),
+    # when it was lifted, 0 while it is in force
+    sa.Column("lift_us", sa.BigInteger, nullable=False, server_default="0"),
 )
 
 

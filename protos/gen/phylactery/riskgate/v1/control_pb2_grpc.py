@@ -28,7 +28,8 @@ if _version_not_supported:
 class ControlServiceStub:
     """ControlService stops calls without a policy change. A stop is durable and recorded before the response is sent, and
     applies to every replica: Evaluate returns BLOCKED with FROZEN, and Redeem checks it in its own transaction, so that
-    nothing is redeemed after the response. Calls that were already redeemed are not stopped.
+    nothing is redeemed after the response. Permits issued before a freeze stay void once it is lifted; Evaluate issues a
+    new one. Calls that were already redeemed are not stopped.
 
     The role installation_operator can stop calls of all or any tenants. The roles operator and policy_admin can stop
     calls of their own tenant, and cannot lift a freeze of the installation.
@@ -75,7 +76,8 @@ class ControlServiceStub:
 class ControlServiceServicer:
     """ControlService stops calls without a policy change. A stop is durable and recorded before the response is sent, and
     applies to every replica: Evaluate returns BLOCKED with FROZEN, and Redeem checks it in its own transaction, so that
-    nothing is redeemed after the response. Calls that were already redeemed are not stopped.
+    nothing is redeemed after the response. Permits issued before a freeze stay void once it is lifted; Evaluate issues a
+    new one. Calls that were already redeemed are not stopped.
 
     The role installation_operator can stop calls of all or any tenants. The roles operator and policy_admin can stop
     calls of their own tenant, and cannot lift a freeze of the installation.
@@ -174,7 +176,8 @@ def add_ControlServiceServicer_to_server(servicer, server):
 class ControlService:
     """ControlService stops calls without a policy change. A stop is durable and recorded before the response is sent, and
     applies to every replica: Evaluate returns BLOCKED with FROZEN, and Redeem checks it in its own transaction, so that
-    nothing is redeemed after the response. Calls that were already redeemed are not stopped.
+    nothing is redeemed after the response. Permits issued before a freeze stay void once it is lifted; Evaluate issues a
+    new one. Calls that were already redeemed are not stopped.
 
     The role installation_operator can stop calls of all or any tenants. The roles operator and policy_admin can stop
     calls of their own tenant, and cannot lift a freeze of the installation.

@@ -35,7 +35,8 @@ const (
 //
 // ControlService stops calls without a policy change. A stop is durable and recorded before the response is sent, and
 // applies to every replica: Evaluate returns BLOCKED with FROZEN, and Redeem checks it in its own transaction, so that
-// nothing is redeemed after the response. Calls that were already redeemed are not stopped.
+// nothing is redeemed after the response. Permits issued before a freeze stay void once it is lifted; Evaluate issues a
+// new one. Calls that were already redeemed are not stopped.
 //
 // The role installation_operator can stop calls of all or any tenants. The roles operator and policy_admin can stop
 // calls of their own tenant, and cannot lift a freeze of the installation.
@@ -135,7 +136,8 @@ func (c *controlServiceClient) ClearUndoFailure(ctx context.Context, in *ClearUn
 //
 // ControlService stops calls without a policy change. A stop is durable and recorded before the response is sent, and
 // applies to every replica: Evaluate returns BLOCKED with FROZEN, and Redeem checks it in its own transaction, so that
-// nothing is redeemed after the response. Calls that were already redeemed are not stopped.
+// nothing is redeemed after the response. Permits issued before a freeze stay void once it is lifted; Evaluate issues a
+// new one. Calls that were already redeemed are not stopped.
 //
 // The role installation_operator can stop calls of all or any tenants. The roles operator and policy_admin can stop
 // calls of their own tenant, and cannot lift a freeze of the installation.

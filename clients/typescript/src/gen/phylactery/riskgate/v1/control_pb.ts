@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file phylactery/riskgate/v1/control.proto.
  */
 export const file_phylactery_riskgate_v1_control: GenFile = /*@__PURE__*/
-  fileDesc("CiRwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL2NvbnRyb2wucHJvdG8SFnBoeWxhY3Rlcnkucmlza2dhdGUudjEiYAoMRnJlZXplVGFyZ2V0EjIKBXNjb3BlGAEgASgOMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVTY29wZRIOCgZ0ZW5hbnQYAiABKAkSDAoEbmFtZRgDIAEoCSLFAQoGRnJlZXplEjQKBnRhcmdldBgBIAEoCzIkLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRnJlZXplVGFyZ2V0Ei8KC2ZyZWV6ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglmcm96ZW5fYnkYAyABKAkSGAoQZnJvemVuX2J5X3RlbmFudBgEIAEoCRIXCg9ieV9pbnN0YWxsYXRpb24YBSABKAgSDgoGcmVhc29uGAYgASgJIlUKDUZyZWV6ZVJlcXVlc3QSNAoGdGFyZ2V0GAEgASgLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVUYXJnZXQSDgoGcmVhc29uGAIgASgJIqABCg5GcmVlemVSZXNwb25zZRIuCgZmcmVlemUYASABKAsyHi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkZyZWV6ZRIWCg5hbHJlYWR5X2Zyb3plbhgCIAEoCBINCgVrbm93bhgDIAEoCBIPCgdydW5uaW5nGAQgASgFEhMKC2F1ZGl0X2luZGV4GAUgASgDEhEKCWF1ZGl0X2xvZxgGIAEoCSJXCg9VbmZyZWV6ZVJlcXVlc3QSNAoGdGFyZ2V0GAEgASgLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVUYXJnZXQSDgoGcmVhc29uGAIgASgJIlAKEFVuZnJlZXplUmVzcG9uc2USFAoMc3RpbGxfZnJvemVuGAEgASgIEhMKC2F1ZGl0X2luZGV4GAIgASgDEhEKCWF1ZGl0X2xvZxgDIAEoCSIUChJMaXN0RnJlZXplc1JlcXVlc3QiRgoTTGlzdEZyZWV6ZXNSZXNwb25zZRIvCgdmcmVlemVzGAEgAygLMh4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemUiTAoVUmV2b2tlRGVjaXNpb25SZXF1ZXN0EhMKC2RlY2lzaW9uX2lkGAEgASgJEg4KBnRlbmFudBgCIAEoCRIOCgZyZWFzb24YAyABKAkibgoWUmV2b2tlRGVjaXNpb25SZXNwb25zZRIXCg9hbHJlYWR5X3Jldm9rZWQYASABKAgSEwoLYXBwcm92YWxfaWQYAiABKAkSEwoLYXVkaXRfaW5kZXgYAyABKAMSEQoJYXVkaXRfbG9nGAQgASgJKogBCgtGcmVlemVTY29wZRIcChhGUkVFWkVfU0NPUEVfVU5TUEVDSUZJRUQQABIUChBGUkVFWkVfU0NPUEVfQUxMEAESFwoTRlJFRVpFX1NDT1BFX1RFTkFOVBACEhUKEUZSRUVaRV9TQ09QRV9VU0VSEAMSFQoRRlJFRVpFX1NDT1BFX1RPT0wQBDKhAwoOQ29udHJvbFNlcnZpY2USVwoGRnJlZXplEiUucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVSZXF1ZXN0GiYucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVSZXNwb25zZRJdCghVbmZyZWV6ZRInLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuVW5mcmVlemVSZXF1ZXN0GigucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5VbmZyZWV6ZVJlc3BvbnNlEmYKC0xpc3RGcmVlemVzEioucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5MaXN0RnJlZXplc1JlcXVlc3QaKy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkxpc3RGcmVlemVzUmVzcG9uc2USbwoOUmV2b2tlRGVjaXNpb24SLS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJldm9rZURlY2lzaW9uUmVxdWVzdBouLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmV2b2tlRGVjaXNpb25SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("CiRwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL2NvbnRyb2wucHJvdG8SFnBoeWxhY3Rlcnkucmlza2dhdGUudjEiYAoMRnJlZXplVGFyZ2V0EjIKBXNjb3BlGAEgASgOMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVTY29wZRIOCgZ0ZW5hbnQYAiABKAkSDAoEbmFtZRgDIAEoCSLFAQoGRnJlZXplEjQKBnRhcmdldBgBIAEoCzIkLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRnJlZXplVGFyZ2V0Ei8KC2ZyZWV6ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglmcm96ZW5fYnkYAyABKAkSGAoQZnJvemVuX2J5X3RlbmFudBgEIAEoCRIXCg9ieV9pbnN0YWxsYXRpb24YBSABKAgSDgoGcmVhc29uGAYgASgJIlUKDUZyZWV6ZVJlcXVlc3QSNAoGdGFyZ2V0GAEgASgLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVUYXJnZXQSDgoGcmVhc29uGAIgASgJIqABCg5GcmVlemVSZXNwb25zZRIuCgZmcmVlemUYASABKAsyHi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkZyZWV6ZRIWCg5hbHJlYWR5X2Zyb3plbhgCIAEoCBINCgVrbm93bhgDIAEoCBIPCgdydW5uaW5nGAQgASgFEhMKC2F1ZGl0X2luZGV4GAUgASgDEhEKCWF1ZGl0X2xvZxgGIAEoCSJXCg9VbmZyZWV6ZVJlcXVlc3QSNAoGdGFyZ2V0GAEgASgLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVUYXJnZXQSDgoGcmVhc29uGAIgASgJIlAKEFVuZnJlZXplUmVzcG9uc2USFAoMc3RpbGxfZnJvemVuGAEgASgIEhMKC2F1ZGl0X2luZGV4GAIgASgDEhEKCWF1ZGl0X2xvZxgDIAEoCSIUChJMaXN0RnJlZXplc1JlcXVlc3QiRgoTTGlzdEZyZWV6ZXNSZXNwb25zZRIvCgdmcmVlemVzGAEgAygLMh4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemUiTAoVUmV2b2tlRGVjaXNpb25SZXF1ZXN0EhMKC2RlY2lzaW9uX2lkGAEgASgJEg4KBnRlbmFudBgCIAEoCRIOCgZyZWFzb24YAyABKAkibgoWUmV2b2tlRGVjaXNpb25SZXNwb25zZRIXCg9hbHJlYWR5X3Jldm9rZWQYASABKAgSEwoLYXBwcm92YWxfaWQYAiABKAkSEwoLYXVkaXRfaW5kZXgYAyABKAMSEQoJYXVkaXRfbG9nGAQgASgJIoQBCgtVbmRvRmFpbHVyZRIMCgR0b29sGAEgASgJEg4KBnRlbmFudBgCIAEoCRItCglmYWlsX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDGV4ZWN1dGlvbl9pZBgEIAEoCRISCgplcnJvcl9jb2RlGAUgASgJIikKF0xpc3RVbmRvRmFpbHVyZXNSZXF1ZXN0Eg4KBnRlbmFudBgBIAEoCSJRChhMaXN0VW5kb0ZhaWx1cmVzUmVzcG9uc2USNQoIZmFpbHVyZXMYASADKAsyIy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlVuZG9GYWlsdXJlIkcKF0NsZWFyVW5kb0ZhaWx1cmVSZXF1ZXN0EgwKBHRvb2wYASABKAkSDgoGdGVuYW50GAIgASgJEg4KBnJlYXNvbhgDIAEoCSJTChhDbGVhclVuZG9GYWlsdXJlUmVzcG9uc2USDwoHY2xlYXJlZBgBIAEoCBITCgthdWRpdF9pbmRleBgCIAEoAxIRCglhdWRpdF9sb2cYAyABKAkqiAEKC0ZyZWV6ZVNjb3BlEhwKGEZSRUVaRV9TQ09QRV9VTlNQRUNJRklFRBAAEhQKEEZSRUVaRV9TQ09QRV9BTEwQARIXChNGUkVFWkVfU0NPUEVfVEVOQU5UEAISFQoRRlJFRVpFX1NDT1BFX1VTRVIQAxIVChFGUkVFWkVfU0NPUEVfVE9PTBAEMo8FCg5Db250cm9sU2VydmljZRJXCgZGcmVlemUSJS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkZyZWV6ZVJlcXVlc3QaJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkZyZWV6ZVJlc3BvbnNlEl0KCFVuZnJlZXplEicucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5VbmZyZWV6ZVJlcXVlc3QaKC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlVuZnJlZXplUmVzcG9uc2USZgoLTGlzdEZyZWV6ZXMSKi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkxpc3RGcmVlemVzUmVxdWVzdBorLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTGlzdEZyZWV6ZXNSZXNwb25zZRJvCg5SZXZva2VEZWNpc2lvbhItLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmV2b2tlRGVjaXNpb25SZXF1ZXN0Gi4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZXZva2VEZWNpc2lvblJlc3BvbnNlEnUKEExpc3RVbmRvRmFpbHVyZXMSLy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkxpc3RVbmRvRmFpbHVyZXNSZXF1ZXN0GjAucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5MaXN0VW5kb0ZhaWx1cmVzUmVzcG9uc2USdQoQQ2xlYXJVbmRvRmFpbHVyZRIvLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQ2xlYXJVbmRvRmFpbHVyZVJlcXVlc3QaMC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkNsZWFyVW5kb0ZhaWx1cmVSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * FreezeTarget identifies the calls to freeze.
@@ -372,6 +372,167 @@ export const RevokeDecisionResponseSchema: GenMessage<RevokeDecisionResponse> = 
   messageDesc(file_phylactery_riskgate_v1_control, 9);
 
 /**
+ * UndoFailure is one tool whose undo has failed in a tenant.
+ *
+ * @generated from message phylactery.riskgate.v1.UndoFailure
+ */
+export type UndoFailure = Message<"phylactery.riskgate.v1.UndoFailure"> & {
+  /**
+   * tool is the tool's name in the catalog.
+   *
+   * @generated from field: string tool = 1;
+   */
+  tool: string;
+
+  /**
+   * tenant is the tenant.
+   *
+   * @generated from field: string tenant = 2;
+   */
+  tenant: string;
+
+  /**
+   * fail_time is when the first failure since the last clearing was reported.
+   *
+   * @generated from field: google.protobuf.Timestamp fail_time = 3;
+   */
+  failTime?: Timestamp | undefined;
+
+  /**
+   * execution_id is the execution whose effect could not be taken back.
+   *
+   * @generated from field: string execution_id = 4;
+   */
+  executionId: string;
+
+  /**
+   * error_code is the code of the failure, for example UNDO_LOST.
+   *
+   * @generated from field: string error_code = 5;
+   */
+  errorCode: string;
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.UndoFailure.
+ * Use `create(UndoFailureSchema)` to create a new message.
+ */
+export const UndoFailureSchema: GenMessage<UndoFailure> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_control, 10);
+
+/**
+ * ListUndoFailuresRequest requests the failures.
+ *
+ * @generated from message phylactery.riskgate.v1.ListUndoFailuresRequest
+ */
+export type ListUndoFailuresRequest = Message<"phylactery.riskgate.v1.ListUndoFailuresRequest"> & {
+  /**
+   * tenant is the tenant. Empty means the caller's own tenant; another one requires the role installation_operator.
+   *
+   * @generated from field: string tenant = 1;
+   */
+  tenant: string;
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.ListUndoFailuresRequest.
+ * Use `create(ListUndoFailuresRequestSchema)` to create a new message.
+ */
+export const ListUndoFailuresRequestSchema: GenMessage<ListUndoFailuresRequest> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_control, 11);
+
+/**
+ * ListUndoFailuresResponse contains the failures.
+ *
+ * @generated from message phylactery.riskgate.v1.ListUndoFailuresResponse
+ */
+export type ListUndoFailuresResponse = Message<"phylactery.riskgate.v1.ListUndoFailuresResponse"> & {
+  /**
+   * failures are the failures, by tool.
+   *
+   * @generated from field: repeated phylactery.riskgate.v1.UndoFailure failures = 1;
+   */
+  failures: UndoFailure[];
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.ListUndoFailuresResponse.
+ * Use `create(ListUndoFailuresResponseSchema)` to create a new message.
+ */
+export const ListUndoFailuresResponseSchema: GenMessage<ListUndoFailuresResponse> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_control, 12);
+
+/**
+ * ClearUndoFailureRequest names the tool to trust again.
+ *
+ * @generated from message phylactery.riskgate.v1.ClearUndoFailureRequest
+ */
+export type ClearUndoFailureRequest = Message<"phylactery.riskgate.v1.ClearUndoFailureRequest"> & {
+  /**
+   * tool is the tool's name in the catalog, 1 to 128 characters. Required.
+   *
+   * @generated from field: string tool = 1;
+   */
+  tool: string;
+
+  /**
+   * tenant is the tenant. Empty means the caller's own tenant; another one requires the role installation_operator.
+   *
+   * @generated from field: string tenant = 2;
+   */
+  tenant: string;
+
+  /**
+   * reason is recorded in the log, at most 500 characters.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.ClearUndoFailureRequest.
+ * Use `create(ClearUndoFailureRequestSchema)` to create a new message.
+ */
+export const ClearUndoFailureRequestSchema: GenMessage<ClearUndoFailureRequest> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_control, 13);
+
+/**
+ * ClearUndoFailureResponse is the result.
+ *
+ * @generated from message phylactery.riskgate.v1.ClearUndoFailureResponse
+ */
+export type ClearUndoFailureResponse = Message<"phylactery.riskgate.v1.ClearUndoFailureResponse"> & {
+  /**
+   * cleared is true if there was a failure; otherwise nothing was recorded.
+   *
+   * @generated from field: bool cleared = 1;
+   */
+  cleared: boolean;
+
+  /**
+   * audit_index is the index of the record in the log audit_log; 0 unless cleared.
+   *
+   * @generated from field: int64 audit_index = 2;
+   */
+  auditIndex: bigint;
+
+  /**
+   * audit_log is the log that contains the record.
+   *
+   * @generated from field: string audit_log = 3;
+   */
+  auditLog: string;
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.ClearUndoFailureResponse.
+ * Use `create(ClearUndoFailureResponseSchema)` to create a new message.
+ */
+export const ClearUndoFailureResponseSchema: GenMessage<ClearUndoFailureResponse> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_control, 14);
+
+/**
  * FreezeScope is what a freeze stops.
  *
  * @generated from enum phylactery.riskgate.v1.FreezeScope
@@ -422,7 +583,8 @@ export const FreezeScopeSchema: GenEnum<FreezeScope> = /*@__PURE__*/
 /**
  * ControlService stops calls without a policy change. A stop is durable and recorded before the response is sent, and
  * applies to every replica: Evaluate returns BLOCKED with FROZEN, and Redeem checks it in its own transaction, so that
- * nothing is redeemed after the response. Calls that were already redeemed are not stopped.
+ * nothing is redeemed after the response. Permits issued before a freeze stay void once it is lifted; Evaluate issues a
+ * new one. Calls that were already redeemed are not stopped.
  *
  * The role installation_operator can stop calls of all or any tenants. The roles operator and policy_admin can stop
  * calls of their own tenant, and cannot lift a freeze of the installation.
@@ -464,7 +626,8 @@ export const ControlService: GenService<{
   },
   /**
    * RevokeDecision voids a decision permanently: its permits are refused, no new permit is issued, and its approval is
-   * closed. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
+   * closed. The ask that allowed the call is used up. The same call of the same task (without tasks: of the same
+   * thread) is BLOCKED with DECISION_REVOKED under every id, and permits for it are refused. A decision whose call was already redeemed is FAILED_PRECONDITION with ALREADY_REDEEMED.
    *
    * @generated from rpc phylactery.riskgate.v1.ControlService.RevokeDecision
    */
@@ -472,6 +635,29 @@ export const ControlService: GenService<{
     methodKind: "unary";
     input: typeof RevokeDecisionRequestSchema;
     output: typeof RevokeDecisionResponseSchema;
+  },
+  /**
+   * ListUndoFailures lists the tools of the caller's tenant whose undo has failed: their calls count as ones that cannot
+   * be taken back (context.usage.undo_failed). Requires the role installation_operator, operator, policy_admin or
+   * auditor.
+   *
+   * @generated from rpc phylactery.riskgate.v1.ControlService.ListUndoFailures
+   */
+  listUndoFailures: {
+    methodKind: "unary";
+    input: typeof ListUndoFailuresRequestSchema;
+    output: typeof ListUndoFailuresResponseSchema;
+  },
+  /**
+   * ClearUndoFailure trusts the undo of a tool again, in one tenant. Requires the role operator, policy_admin or
+   * installation_operator. Repeating it has no effect.
+   *
+   * @generated from rpc phylactery.riskgate.v1.ControlService.ClearUndoFailure
+   */
+  clearUndoFailure: {
+    methodKind: "unary";
+    input: typeof ClearUndoFailureRequestSchema;
+    output: typeof ClearUndoFailureResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_phylactery_riskgate_v1_control, 0);

@@ -14,7 +14,7 @@ import type { ErrorReason } from "./error_reason_pb.js";
 import { file_phylactery_riskgate_v1_error_reason } from "./error_reason_pb.js";
 import type { ExplainRequestSchema, ExplainResponseSchema } from "./explain_pb.js";
 import { file_phylactery_riskgate_v1_explain } from "./explain_pb.js";
-import type { Approval, BoundCall, Decision, Pathway, Reason, RiskLevel, ToolCall } from "./types_pb.js";
+import type { Approval, BoundCall, Decision, Pathway, Reason, RiskLevel, Stakes, ToolCall } from "./types_pb.js";
 import { file_phylactery_riskgate_v1_types } from "./types_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file phylactery/riskgate/v1/riskgate.proto.
  */
 export const file_phylactery_riskgate_v1_riskgate: GenFile = /*@__PURE__*/
-  fileDesc("CiVwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL3Jpc2tnYXRlLnByb3RvEhZwaHlsYWN0ZXJ5LnJpc2tnYXRlLnYxIrUCCg9FdmFsdWF0ZVJlcXVlc3QSLgoEY2FsbBgBIAEoCzIgLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuVG9vbENhbGwSEQoJdGhyZWFkX2lkGAIgASgJEg4KBnJ1bl9pZBgDIAEoCRIRCglwbGFuX3N0ZXAYBCABKAkSEwoLYXBwcm92YWxfaWQYBSABKAkSMAoHcGF0aHdheRgHIAEoDjIfLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUGF0aHdheRIbChNtaW5fYnVuZGxlX3JldmlzaW9uGAYgASgDEg8KB3Rhc2tfaWQYCCABKAkSFAoMZXhlY3V0aW9uX2lkGAkgASgJEjEKCGZvcm1fcnVuGAogASgLMh8ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Gb3JtUnVuIjYKB0Zvcm1SdW4SDAoEZm9ybRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEgwKBHBlZXIYAyABKAgikwQKEEV2YWx1YXRlUmVzcG9uc2USEwoLZGVjaXNpb25faWQYASABKAkSMgoIZGVjaXNpb24YAiABKA4yIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkRlY2lzaW9uEi8KB3JlYXNvbnMYAyADKAsyHi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlYXNvbhI1Cgpib3VuZF9jYWxsGAQgASgLMiEucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Cb3VuZENhbGwSDgoGcGVybWl0GAUgASgJEjYKEnBlcm1pdF9leHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoIYXBwcm92YWwYByABKAsyIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkFwcHJvdmFsEhIKCnBvbGljeV9pZHMYCCADKAkSFwoPYnVuZGxlX3JldmlzaW9uGAkgASgDEi8KBHJpc2sYCiABKA4yIS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJpc2tMZXZlbBITCgthdWRpdF9pbmRleBgLIAEoAxIQCghyZXBsYXllZBgMIAEoCBIRCglhdWRpdF9sb2cYDSABKAkSOgoKcmVkZW1wdGlvbhgOIAEoCzImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmVkZWVtUmVzcG9uc2UiUQoURXZhbHVhdGVCYXRjaFJlcXVlc3QSOQoIcmVxdWVzdHMYASADKAsyJy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV2YWx1YXRlUmVxdWVzdCJQChVFdmFsdWF0ZUJhdGNoUmVzcG9uc2USNwoHcmVzdWx0cxgBIAMoCzImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXZhbHVhdGVSZXN1bHQijwEKDkV2YWx1YXRlUmVzdWx0EjwKCHJlc3BvbnNlGAEgASgLMigucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FdmFsdWF0ZVJlc3BvbnNlSAASNQoFZXJyb3IYAiABKAsyJC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlcXVlc3RFcnJvckgAQggKBnJlc3VsdCKbAgoMUmVxdWVzdEVycm9yEgwKBGNvZGUYASABKAUSMwoGcmVhc29uGAIgASgOMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FcnJvclJlYXNvbhIPCgdtZXNzYWdlGAMgASgJEkQKCG1ldGFkYXRhGAQgAygLMjIucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZXF1ZXN0RXJyb3IuTWV0YWRhdGFFbnRyeRJAChBmaWVsZF92aW9sYXRpb25zGAUgAygLMiYucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GaWVsZFZpb2xhdGlvbhovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiNAoORmllbGRWaW9sYXRpb24SDQoFZmllbGQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkipQEKDVJlZGVlbVJlcXVlc3QSDgoGcGVybWl0GAEgASgJEi4KBGNhbGwYAiABKAsyIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlRvb2xDYWxsEhQKDGV4ZWN1dGlvbl9pZBgDIAEoCRIRCgl0aHJlYWRfaWQYBCABKAkSDgoGcnVuX2lkGAUgASgJEhsKE21pbl9idW5kbGVfcmV2aXNpb24YBiABKAMiogEKDlJlZGVlbVJlc3BvbnNlEg8KB3JlY2VpcHQYASABKAkSNQoKYm91bmRfY2FsbBgCIAEoCzIhLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQm91bmRDYWxsEi8KC3JlZGVlbV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg9yZXBlYXRlZF9yZWRlZW0YBCABKAginAEKFFJlcG9ydE91dGNvbWVSZXF1ZXN0EhQKDGV4ZWN1dGlvbl9pZBgBIAEoCRIwCgdvdXRjb21lGAIgASgOMh8ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5PdXRjb21lEhMKC3Jlc3VsdF9oYXNoGAMgASgJEhMKC3Jlc3VsdF9zaXplGAQgASgDEhIKCmVycm9yX2NvZGUYBSABKAkiPwoVUmVwb3J0T3V0Y29tZVJlc3BvbnNlEhMKC2F1ZGl0X2luZGV4GAEgASgDEhEKCWF1ZGl0X2xvZxgCIAEoCSpjCgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABIVChFPVVRDT01FX1NVQ0NFRURFRBABEhIKDk9VVENPTUVfRkFJTEVEEAISFAoQT1VUQ09NRV9JTl9ET1VCVBADMvIECg9SaXNrR2F0ZVNlcnZpY2USXQoIRXZhbHVhdGUSJy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV2YWx1YXRlUmVxdWVzdBooLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXZhbHVhdGVSZXNwb25zZRJsCg1FdmFsdWF0ZUJhdGNoEiwucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FdmFsdWF0ZUJhdGNoUmVxdWVzdBotLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXZhbHVhdGVCYXRjaFJlc3BvbnNlEloKB0V4cGxhaW4SJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV4cGxhaW5SZXF1ZXN0GicucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FeHBsYWluUmVzcG9uc2USVwoGUmVkZWVtEiUucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZWRlZW1SZXF1ZXN0GiYucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZWRlZW1SZXNwb25zZRJsCg1SZXBvcnRPdXRjb21lEiwucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZXBvcnRPdXRjb21lUmVxdWVzdBotLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmVwb3J0T3V0Y29tZVJlc3BvbnNlEm8KDkV2YWx1YXRlQWNjZXNzEi0ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FdmFsdWF0ZUFjY2Vzc1JlcXVlc3QaLi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV2YWx1YXRlQWNjZXNzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_phylactery_riskgate_v1_access, file_phylactery_riskgate_v1_error_reason, file_phylactery_riskgate_v1_explain, file_phylactery_riskgate_v1_types]);
+  fileDesc("CiVwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL3Jpc2tnYXRlLnByb3RvEhZwaHlsYWN0ZXJ5LnJpc2tnYXRlLnYxIrUCCg9FdmFsdWF0ZVJlcXVlc3QSLgoEY2FsbBgBIAEoCzIgLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuVG9vbENhbGwSEQoJdGhyZWFkX2lkGAIgASgJEg4KBnJ1bl9pZBgDIAEoCRIRCglwbGFuX3N0ZXAYBCABKAkSEwoLYXBwcm92YWxfaWQYBSABKAkSMAoHcGF0aHdheRgHIAEoDjIfLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUGF0aHdheRIbChNtaW5fYnVuZGxlX3JldmlzaW9uGAYgASgDEg8KB3Rhc2tfaWQYCCABKAkSFAoMZXhlY3V0aW9uX2lkGAkgASgJEjEKCGZvcm1fcnVuGAogASgLMh8ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Gb3JtUnVuIjYKB0Zvcm1SdW4SDAoEZm9ybRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEgwKBHBlZXIYAyABKAgiwwQKEEV2YWx1YXRlUmVzcG9uc2USEwoLZGVjaXNpb25faWQYASABKAkSMgoIZGVjaXNpb24YAiABKA4yIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkRlY2lzaW9uEi8KB3JlYXNvbnMYAyADKAsyHi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlYXNvbhI1Cgpib3VuZF9jYWxsGAQgASgLMiEucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Cb3VuZENhbGwSDgoGcGVybWl0GAUgASgJEjYKEnBlcm1pdF9leHBpcmVfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoIYXBwcm92YWwYByABKAsyIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkFwcHJvdmFsEhIKCnBvbGljeV9pZHMYCCADKAkSFwoPYnVuZGxlX3JldmlzaW9uGAkgASgDEi8KBHJpc2sYCiABKA4yIS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJpc2tMZXZlbBITCgthdWRpdF9pbmRleBgLIAEoAxIQCghyZXBsYXllZBgMIAEoCBIRCglhdWRpdF9sb2cYDSABKAkSOgoKcmVkZW1wdGlvbhgOIAEoCzImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmVkZWVtUmVzcG9uc2USLgoGc3Rha2VzGA8gASgOMh4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5TdGFrZXMiUQoURXZhbHVhdGVCYXRjaFJlcXVlc3QSOQoIcmVxdWVzdHMYASADKAsyJy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV2YWx1YXRlUmVxdWVzdCJQChVFdmFsdWF0ZUJhdGNoUmVzcG9uc2USNwoHcmVzdWx0cxgBIAMoCzImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXZhbHVhdGVSZXN1bHQijwEKDkV2YWx1YXRlUmVzdWx0EjwKCHJlc3BvbnNlGAEgASgLMigucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FdmFsdWF0ZVJlc3BvbnNlSAASNQoFZXJyb3IYAiABKAsyJC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlcXVlc3RFcnJvckgAQggKBnJlc3VsdCKbAgoMUmVxdWVzdEVycm9yEgwKBGNvZGUYASABKAUSMwoGcmVhc29uGAIgASgOMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FcnJvclJlYXNvbhIPCgdtZXNzYWdlGAMgASgJEkQKCG1ldGFkYXRhGAQgAygLMjIucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZXF1ZXN0RXJyb3IuTWV0YWRhdGFFbnRyeRJAChBmaWVsZF92aW9sYXRpb25zGAUgAygLMiYucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GaWVsZFZpb2xhdGlvbhovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiNAoORmllbGRWaW9sYXRpb24SDQoFZmllbGQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkipQEKDVJlZGVlbVJlcXVlc3QSDgoGcGVybWl0GAEgASgJEi4KBGNhbGwYAiABKAsyIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlRvb2xDYWxsEhQKDGV4ZWN1dGlvbl9pZBgDIAEoCRIRCgl0aHJlYWRfaWQYBCABKAkSDgoGcnVuX2lkGAUgASgJEhsKE21pbl9idW5kbGVfcmV2aXNpb24YBiABKAMi5gEKDlJlZGVlbVJlc3BvbnNlEg8KB3JlY2VpcHQYASABKAkSNQoKYm91bmRfY2FsbBgCIAEoCzIhLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQm91bmRDYWxsEi8KC3JlZGVlbV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg9yZXBlYXRlZF9yZWRlZW0YBCABKAgSLgoGc3Rha2VzGAUgASgOMh4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5TdGFrZXMSEgoKbG93X3N0YWtlcxgGIAEoCCLRAQoUUmVwb3J0T3V0Y29tZVJlcXVlc3QSFAoMZXhlY3V0aW9uX2lkGAEgASgJEjAKB291dGNvbWUYAiABKA4yHy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLk91dGNvbWUSEwoLcmVzdWx0X2hhc2gYAyABKAkSEwoLcmVzdWx0X3NpemUYBCABKAMSEgoKZXJyb3JfY29kZRgFIAEoCRIzCglyZXZlcnNhbHMYBiADKAsyIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJldmVyc2FsImwKCFJldmVyc2FsEhQKDGV4ZWN1dGlvbl9pZBgBIAEoCRI2CgZyZXN1bHQYAiABKA4yJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJldmVyc2FsUmVzdWx0EhIKCmVycm9yX2NvZGUYAyABKAkiPwoVUmVwb3J0T3V0Y29tZVJlc3BvbnNlEhMKC2F1ZGl0X2luZGV4GAEgASgDEhEKCWF1ZGl0X2xvZxgCIAEoCSIqChFSZXBvcnRUb2xkUmVxdWVzdBIVCg1leGVjdXRpb25faWRzGAEgAygJIhQKElJlcG9ydFRvbGRSZXNwb25zZSpjCgdPdXRjb21lEhcKE09VVENPTUVfVU5TUEVDSUZJRUQQABIVChFPVVRDT01FX1NVQ0NFRURFRBABEhIKDk9VVENPTUVfRkFJTEVEEAISFAoQT1VUQ09NRV9JTl9ET1VCVBADKoMBCg5SZXZlcnNhbFJlc3VsdBIfChtSRVZFUlNBTF9SRVNVTFRfVU5TUEVDSUZJRUQQABIaChZSRVZFUlNBTF9SRVNVTFRfVU5ET05FEAESGAoUUkVWRVJTQUxfUkVTVUxUX0xFRlQQAhIaChZSRVZFUlNBTF9SRVNVTFRfRkFJTEVEEAMy1wUKD1Jpc2tHYXRlU2VydmljZRJdCghFdmFsdWF0ZRInLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXZhbHVhdGVSZXF1ZXN0GigucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FdmFsdWF0ZVJlc3BvbnNlEmwKDUV2YWx1YXRlQmF0Y2gSLC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV2YWx1YXRlQmF0Y2hSZXF1ZXN0Gi0ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FdmFsdWF0ZUJhdGNoUmVzcG9uc2USWgoHRXhwbGFpbhImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXhwbGFpblJlcXVlc3QaJy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV4cGxhaW5SZXNwb25zZRJXCgZSZWRlZW0SJS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlZGVlbVJlcXVlc3QaJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlZGVlbVJlc3BvbnNlEmwKDVJlcG9ydE91dGNvbWUSLC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlcG9ydE91dGNvbWVSZXF1ZXN0Gi0ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZXBvcnRPdXRjb21lUmVzcG9uc2USYwoKUmVwb3J0VG9sZBIpLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmVwb3J0VG9sZFJlcXVlc3QaKi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlcG9ydFRvbGRSZXNwb25zZRJvCg5FdmFsdWF0ZUFjY2VzcxItLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXZhbHVhdGVBY2Nlc3NSZXF1ZXN0Gi4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FdmFsdWF0ZUFjY2Vzc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp, file_phylactery_riskgate_v1_access, file_phylactery_riskgate_v1_error_reason, file_phylactery_riskgate_v1_explain, file_phylactery_riskgate_v1_types]);
 
 /**
  * EvaluateRequest is one proposed call with its context.
@@ -264,6 +264,15 @@ export type EvaluateResponse = Message<"phylactery.riskgate.v1.EvaluateResponse"
    * @generated from field: phylactery.riskgate.v1.RedeemResponse redemption = 14;
    */
   redemption?: RedeemResponse | undefined;
+
+  /**
+   * stakes is how much the call can do, as recorded with the decision. An ALLOW whose first reason is LOW_STAKES is one
+   * that nothing but its low stakes allows: stakes is then STAKES_LOW. Unspecified for decisions recorded by a version
+   * of RiskGate without this field.
+   *
+   * @generated from field: phylactery.riskgate.v1.Stakes stakes = 15;
+   */
+  stakes: Stakes;
 };
 
 /**
@@ -521,6 +530,22 @@ export type RedeemResponse = Message<"phylactery.riskgate.v1.RedeemResponse"> & 
    * @generated from field: bool repeated_redeem = 4;
    */
   repeatedRedeem: boolean;
+
+  /**
+   * stakes is how much the call can do; the receipt says the same in its claim "stakes" ("unspecified", "low",
+   * "medium", "high", "critical").
+   *
+   * @generated from field: phylactery.riskgate.v1.Stakes stakes = 5;
+   */
+  stakes: Stakes;
+
+  /**
+   * low_stakes is true if nothing but its low stakes allows the call (the first reason is LOW_STAKES): the effect is to
+   * be told to the person, with the way to take it back. The receipt says the same in its claim "low_stakes".
+   *
+   * @generated from field: bool low_stakes = 6;
+   */
+  lowStakes: boolean;
 };
 
 /**
@@ -565,11 +590,21 @@ export type ReportOutcomeRequest = Message<"phylactery.riskgate.v1.ReportOutcome
   resultSize: bigint;
 
   /**
-   * error_code is a stable code for the failure, at most 64 characters of [A-Z0-9_]. Empty on success.
+   * error_code is a stable code for the failure, at most 64 characters of [A-Z0-9_]. Empty on success. A call that could
+   * not keep what it would have replaced, and therefore did nothing, is UNDO_NOT_KEPT: that counts as a failed undo of
+   * its tool.
    *
    * @generated from field: string error_code = 5;
    */
   errorCode: string;
+
+  /**
+   * reversals are the effects that this execution took back, or was to take back, at most 100: they are the record of an
+   * undo, and part of the report. Empty for every other call.
+   *
+   * @generated from field: repeated phylactery.riskgate.v1.Reversal reversals = 6;
+   */
+  reversals: Reversal[];
 };
 
 /**
@@ -578,6 +613,42 @@ export type ReportOutcomeRequest = Message<"phylactery.riskgate.v1.ReportOutcome
  */
 export const ReportOutcomeRequestSchema: GenMessage<ReportOutcomeRequest> = /*@__PURE__*/
   messageDesc(file_phylactery_riskgate_v1_riskgate, 10);
+
+/**
+ * Reversal is one effect that an execution took back, or was to take back.
+ *
+ * @generated from message phylactery.riskgate.v1.Reversal
+ */
+export type Reversal = Message<"phylactery.riskgate.v1.Reversal"> & {
+  /**
+   * execution_id is the execution of the effect. Required. One that this user has not redeemed is recorded, and is no
+   * fact of later decisions.
+   *
+   * @generated from field: string execution_id = 1;
+   */
+  executionId: string;
+
+  /**
+   * result is what became of it. Required.
+   *
+   * @generated from field: phylactery.riskgate.v1.ReversalResult result = 2;
+   */
+  result: ReversalResult;
+
+  /**
+   * error_code is a stable code for why it stays, at most 64 characters of [A-Z0-9_]. Empty if it was undone.
+   *
+   * @generated from field: string error_code = 3;
+   */
+  errorCode: string;
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.Reversal.
+ * Use `create(ReversalSchema)` to create a new message.
+ */
+export const ReversalSchema: GenMessage<Reversal> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 11);
 
 /**
  * ReportOutcomeResponse is the audit log position of the report.
@@ -605,7 +676,44 @@ export type ReportOutcomeResponse = Message<"phylactery.riskgate.v1.ReportOutcom
  * Use `create(ReportOutcomeResponseSchema)` to create a new message.
  */
 export const ReportOutcomeResponseSchema: GenMessage<ReportOutcomeResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_riskgate, 11);
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 12);
+
+/**
+ * ReportToldRequest names effects that the person was told of.
+ *
+ * @generated from message phylactery.riskgate.v1.ReportToldRequest
+ */
+export type ReportToldRequest = Message<"phylactery.riskgate.v1.ReportToldRequest"> & {
+  /**
+   * execution_ids are the executions, 1 to 100, of the calling user. An unknown one fails the request with NOT_FOUND and
+   * EXECUTION_NOT_FOUND, and nothing is recorded.
+   *
+   * @generated from field: repeated string execution_ids = 1;
+   */
+  executionIds: string[];
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.ReportToldRequest.
+ * Use `create(ReportToldRequestSchema)` to create a new message.
+ */
+export const ReportToldRequestSchema: GenMessage<ReportToldRequest> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 13);
+
+/**
+ * ReportToldResponse confirms the report.
+ *
+ * @generated from message phylactery.riskgate.v1.ReportToldResponse
+ */
+export type ReportToldResponse = Message<"phylactery.riskgate.v1.ReportToldResponse"> & {
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.ReportToldResponse.
+ * Use `create(ReportToldResponseSchema)` to create a new message.
+ */
+export const ReportToldResponseSchema: GenMessage<ReportToldResponse> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_riskgate, 14);
 
 /**
  * Outcome is the outcome of an execution.
@@ -647,6 +755,50 @@ export enum Outcome {
  */
 export const OutcomeSchema: GenEnum<Outcome> = /*@__PURE__*/
   enumDesc(file_phylactery_riskgate_v1_riskgate, 0);
+
+/**
+ * ReversalResult is what became of one effect that was to be taken back.
+ *
+ * @generated from enum phylactery.riskgate.v1.ReversalResult
+ */
+export enum ReversalResult {
+  /**
+   * REVERSAL_RESULT_UNSPECIFIED is refused.
+   *
+   * @generated from enum value: REVERSAL_RESULT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * REVERSAL_RESULT_UNDONE means that the state before the effect is back, and that this was checked.
+   *
+   * @generated from enum value: REVERSAL_RESULT_UNDONE = 1;
+   */
+  UNDONE = 1,
+
+  /**
+   * REVERSAL_RESULT_LEFT means that the effect stays for a reason that is no fault of the tool: what it changed was
+   * changed again since, its time has passed, or the earlier state is no longer kept.
+   *
+   * @generated from enum value: REVERSAL_RESULT_LEFT = 2;
+   */
+  LEFT = 2,
+
+  /**
+   * REVERSAL_RESULT_FAILED means that the tool did not restore what it was to keep. context.usage.undo_failed is true
+   * for every call of its tool in this tenant from then on, until an operator clears it
+   * (ControlService.ClearUndoFailure).
+   *
+   * @generated from enum value: REVERSAL_RESULT_FAILED = 3;
+   */
+  FAILED = 3,
+}
+
+/**
+ * Describes the enum phylactery.riskgate.v1.ReversalResult.
+ */
+export const ReversalResultSchema: GenEnum<ReversalResult> = /*@__PURE__*/
+  enumDesc(file_phylactery_riskgate_v1_riskgate, 1);
 
 /**
  * RiskGateService decides about tool calls, redeems permits and records outcomes.
@@ -715,6 +867,18 @@ export const RiskGateService: GenService<{
     methodKind: "unary";
     input: typeof ReportOutcomeRequestSchema;
     output: typeof ReportOutcomeResponseSchema;
+  },
+  /**
+   * ReportTold records that the person was told of effects that ran without a question (RedeemResponse.low_stakes).
+   * Until then context.usage.line_delivered is false for the calls of every other run of the same user. An effect that
+   * was reported FAILED counts as told. Repeating a report has no effect.
+   *
+   * @generated from rpc phylactery.riskgate.v1.RiskGateService.ReportTold
+   */
+  reportTold: {
+    methodKind: "unary";
+    input: typeof ReportToldRequestSchema;
+    output: typeof ReportToldResponseSchema;
   },
   /**
    * EvaluateAccess returns whether a user may perform an action, in the terms of the AuthZEN Authorization API 1.0:

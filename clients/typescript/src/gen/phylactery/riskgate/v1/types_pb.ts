@@ -14,7 +14,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file phylactery/riskgate/v1/types.proto.
  */
 export const file_phylactery_riskgate_v1_types: GenFile = /*@__PURE__*/
-  fileDesc("CiJwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL3R5cGVzLnByb3RvEhZwaHlsYWN0ZXJ5LnJpc2tnYXRlLnYxIrsBCghUb29sQ2FsbBIMCgR0b29sGAEgASgJEhQKDHRvb2xfY2FsbF9pZBgCIAEoCRIYCg5hcmd1bWVudHNfanNvbhgDIAEoCUgAEjMKEGFyZ3VtZW50c19zdHJ1Y3QYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0SAASFQoNcmF3X2FyZ3NfaGFzaBgFIAEoCRIYChB0b29sX3NjaGVtYV9oYXNoGAYgASgJQgsKCWFyZ3VtZW50cyJaCglCb3VuZENhbGwSDAoEdG9vbBgBIAEoCRIUCgx0b29sX3ZlcnNpb24YAiABKAkSFgoOYXJndW1lbnRzX2pzb24YAyABKAkSEQoJYXJnc19oYXNoGAQgASgJIlwKBlJlYXNvbhIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSEgoKbWVzc2FnZV9lcxgDIAEoCRIMCgRwYXRoGAQgASgJEhEKCXBvbGljeV9pZBgFIAEoCSLUAgoMQXJndW1lbnRWaWV3EgwKBHBhdGgYASABKAkSDwoHZGlzcGxheRgCIAEoCRIPCgdjb250cm9sGAMgASgIEhEKCXNlbnNpdGl2ZRgEIAEoCBIPCgdhbHRlcmVkGAUgASgIEjMKBW1hcmtzGAYgAygOMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Bcmd1bWVudE1hcmsSNgoGY2hhbmdlGAcgASgOMiYucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Bcmd1bWVudENoYW5nZRIYChBwcmV2aW91c19kaXNwbGF5GAggASgJEjYKBm9yaWdpbhgJIAEoDjImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQXJndW1lbnRPcmlnaW4SFAoMb3JpZ2luX3BsYWNlGAogASgJEhsKE2NoYXJhY3RlcnNfbGVmdF9vdXQYCyABKAUiOgoLUG9saWN5VGl0bGUSCgoCaWQYASABKAkSDQoFdGl0bGUYAiABKAkSEAoIdGl0bGVfZXMYAyABKAki8QUKCEFwcHJvdmFsEgoKAmlkGAEgASgJEjQKBXN0YXRlGAIgASgOMiUucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5BcHByb3ZhbFN0YXRlEhYKDmFwcHJvdmFsX2NsYXNzGAMgASgJEgwKBHRvb2wYBCABKAkSLwoEcmlzaxgFIAEoDjIhLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmlza0xldmVsEhEKCWFyZ3NfaGFzaBgGIAEoCRI3Cglhcmd1bWVudHMYByADKAsyJC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkFyZ3VtZW50VmlldxIRCgl0aHJlYWRfaWQYCCABKAkSDgoGcnVuX2lkGAkgASgJEhQKDHRvb2xfY2FsbF9pZBgKIAEoCRIRCglyZXF1ZXN0ZXIYCyABKAkSLwoLY3JlYXRlX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtkZWNpZGVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKZGVjaWRlZF9ieRgPIAEoCRIVCg1jbG9zZWRfcmVhc29uGBAgASgJEhUKDWF0dGVtcHRzX2xlZnQYESABKAUSDAoEY29kZRgSIAEoCRITCgtkZWNpc2lvbl9pZBgTIAEoCRISCgpwb2xpY3lfaWRzGBQgAygJEjUKCHBvbGljaWVzGBUgAygLMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Qb2xpY3lUaXRsZRINCgV2b3RlcxgWIAEoBRIUCgx2b3Rlc19uZWVkZWQYFyABKAUSHAoUY29tcGFyZWRfYXBwcm92YWxfaWQYGCABKAkSGgoSYXJndW1lbnRzX2xlZnRfb3V0GBkgASgFEhIKCmFuc3dlcmFibGUYGiABKAgqagoIRGVjaXNpb24SGAoUREVDSVNJT05fVU5TUEVDSUZJRUQQABISCg5ERUNJU0lPTl9BTExPVxABEhoKFkRFQ0lTSU9OX0FVVEhfUkVRVUlSRUQQAhIUChBERUNJU0lPTl9CTE9DS0VEEAMqgAEKCVJpc2tMZXZlbBIaChZSSVNLX0xFVkVMX1VOU1BFQ0lGSUVEEAASEgoOUklTS19MRVZFTF9MT1cQARIVChFSSVNLX0xFVkVMX01FRElVTRACEhMKD1JJU0tfTEVWRUxfSElHSBADEhcKE1JJU0tfTEVWRUxfQ1JJVElDQUwQBCqEAQoHUGF0aHdheRIXChNQQVRIV0FZX1VOU1BFQ0lGSUVEEAASGgoWUEFUSFdBWV9URVhUX0ZBU1RfUEFUSBABEhcKE1BBVEhXQVlfVE9PTF9JTlRFTlQQAhIWChJQQVRIV0FZX1JJQ0hfSU5QVVQQAxITCg9QQVRIV0FZX1NUQU5EQlkQBCrcAQoNQXBwcm92YWxTdGF0ZRIeChpBUFBST1ZBTF9TVEFURV9VTlNQRUNJRklFRBAAEhoKFkFQUFJPVkFMX1NUQVRFX1BFTkRJTkcQARIbChdBUFBST1ZBTF9TVEFURV9BUFBST1ZFRBACEhsKF0FQUFJPVkFMX1NUQVRFX1JFREVFTUVEEAMSGwoXQVBQUk9WQUxfU1RBVEVfUkVKRUNURUQQBBIaChZBUFBST1ZBTF9TVEFURV9FWFBJUkVEEAUSHAoYQVBQUk9WQUxfU1RBVEVfQ0FOQ0VMTEVEEAYqngEKDkFyZ3VtZW50Q2hhbmdlEh8KG0FSR1VNRU5UX0NIQU5HRV9VTlNQRUNJRklFRBAAEhgKFEFSR1VNRU5UX0NIQU5HRV9TQU1FEAESGwoXQVJHVU1FTlRfQ0hBTkdFX0NIQU5HRUQQAhIXChNBUkdVTUVOVF9DSEFOR0VfTkVXEAMSGwoXQVJHVU1FTlRfQ0hBTkdFX1JFTU9WRUQQBCqIAgoMQXJndW1lbnRNYXJrEh0KGUFSR1VNRU5UX01BUktfVU5TUEVDSUZJRUQQABIZChVBUkdVTUVOVF9NQVJLX0NPTlRST0wQARIWChJBUkdVTUVOVF9NQVJLX0JJREkQAhIbChdBUkdVTUVOVF9NQVJLX0lOVklTSUJMRRADEhwKGEFSR1VNRU5UX01BUktfTE9PS19BTElLRRAEEh4KGkFSR1VNRU5UX01BUktfTUlYRURfU0NSSVBUEAUSGgoWQVJHVU1FTlRfTUFSS19QSUxFRF9VUBAGEhUKEUFSR1VNRU5UX01BUktfQ1VUEAcSGAoUQVJHVU1FTlRfTUFSS19ISURERU4QCCqjAQoOQXJndW1lbnRPcmlnaW4SHwobQVJHVU1FTlRfT1JJR0lOX1VOU1BFQ0lGSUVEEAASGAoUQVJHVU1FTlRfT1JJR0lOX1VTRVIQARIcChhBUkdVTUVOVF9PUklHSU5fUkVHSVNUUlkQAhIbChdBUkdVTUVOVF9PUklHSU5fUE9JTlRFRBADEhsKF0FSR1VNRU5UX09SSUdJTl9GT1JFSUdOEARiBnByb3RvMw", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CiJwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL3R5cGVzLnByb3RvEhZwaHlsYWN0ZXJ5LnJpc2tnYXRlLnYxIrsBCghUb29sQ2FsbBIMCgR0b29sGAEgASgJEhQKDHRvb2xfY2FsbF9pZBgCIAEoCRIYCg5hcmd1bWVudHNfanNvbhgDIAEoCUgAEjMKEGFyZ3VtZW50c19zdHJ1Y3QYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0SAASFQoNcmF3X2FyZ3NfaGFzaBgFIAEoCRIYChB0b29sX3NjaGVtYV9oYXNoGAYgASgJQgsKCWFyZ3VtZW50cyJaCglCb3VuZENhbGwSDAoEdG9vbBgBIAEoCRIUCgx0b29sX3ZlcnNpb24YAiABKAkSFgoOYXJndW1lbnRzX2pzb24YAyABKAkSEQoJYXJnc19oYXNoGAQgASgJIlwKBlJlYXNvbhIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSEgoKbWVzc2FnZV9lcxgDIAEoCRIMCgRwYXRoGAQgASgJEhEKCXBvbGljeV9pZBgFIAEoCSLUAgoMQXJndW1lbnRWaWV3EgwKBHBhdGgYASABKAkSDwoHZGlzcGxheRgCIAEoCRIPCgdjb250cm9sGAMgASgIEhEKCXNlbnNpdGl2ZRgEIAEoCBIPCgdhbHRlcmVkGAUgASgIEjMKBW1hcmtzGAYgAygOMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Bcmd1bWVudE1hcmsSNgoGY2hhbmdlGAcgASgOMiYucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Bcmd1bWVudENoYW5nZRIYChBwcmV2aW91c19kaXNwbGF5GAggASgJEjYKBm9yaWdpbhgJIAEoDjImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQXJndW1lbnRPcmlnaW4SFAoMb3JpZ2luX3BsYWNlGAogASgJEhsKE2NoYXJhY3RlcnNfbGVmdF9vdXQYCyABKAUiOgoLUG9saWN5VGl0bGUSCgoCaWQYASABKAkSDQoFdGl0bGUYAiABKAkSEAoIdGl0bGVfZXMYAyABKAkioQYKCEFwcHJvdmFsEgoKAmlkGAEgASgJEjQKBXN0YXRlGAIgASgOMiUucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5BcHByb3ZhbFN0YXRlEhYKDmFwcHJvdmFsX2NsYXNzGAMgASgJEgwKBHRvb2wYBCABKAkSLwoEcmlzaxgFIAEoDjIhLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmlza0xldmVsEhEKCWFyZ3NfaGFzaBgGIAEoCRI3Cglhcmd1bWVudHMYByADKAsyJC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkFyZ3VtZW50VmlldxIRCgl0aHJlYWRfaWQYCCABKAkSDgoGcnVuX2lkGAkgASgJEhQKDHRvb2xfY2FsbF9pZBgKIAEoCRIRCglyZXF1ZXN0ZXIYCyABKAkSLwoLY3JlYXRlX3RpbWUYDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC2V4cGlyZV90aW1lGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIvCgtkZWNpZGVfdGltZRgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKZGVjaWRlZF9ieRgPIAEoCRIVCg1jbG9zZWRfcmVhc29uGBAgASgJEhUKDWF0dGVtcHRzX2xlZnQYESABKAUSDAoEY29kZRgSIAEoCRITCgtkZWNpc2lvbl9pZBgTIAEoCRISCgpwb2xpY3lfaWRzGBQgAygJEjUKCHBvbGljaWVzGBUgAygLMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Qb2xpY3lUaXRsZRINCgV2b3RlcxgWIAEoBRIUCgx2b3Rlc19uZWVkZWQYFyABKAUSHAoUY29tcGFyZWRfYXBwcm92YWxfaWQYGCABKAkSGgoSYXJndW1lbnRzX2xlZnRfb3V0GBkgASgFEhIKCmFuc3dlcmFibGUYGiABKAgSLgoGc3Rha2VzGBsgASgOMh4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5TdGFrZXMqagoIRGVjaXNpb24SGAoUREVDSVNJT05fVU5TUEVDSUZJRUQQABISCg5ERUNJU0lPTl9BTExPVxABEhoKFkRFQ0lTSU9OX0FVVEhfUkVRVUlSRUQQAhIUChBERUNJU0lPTl9CTE9DS0VEEAMqgAEKCVJpc2tMZXZlbBIaChZSSVNLX0xFVkVMX1VOU1BFQ0lGSUVEEAASEgoOUklTS19MRVZFTF9MT1cQARIVChFSSVNLX0xFVkVMX01FRElVTRACEhMKD1JJU0tfTEVWRUxfSElHSBADEhcKE1JJU0tfTEVWRUxfQ1JJVElDQUwQBCppCgZTdGFrZXMSFgoSU1RBS0VTX1VOU1BFQ0lGSUVEEAASDgoKU1RBS0VTX0xPVxABEhEKDVNUQUtFU19NRURJVU0QAhIPCgtTVEFLRVNfSElHSBADEhMKD1NUQUtFU19DUklUSUNBTBAEKoQBCgdQYXRod2F5EhcKE1BBVEhXQVlfVU5TUEVDSUZJRUQQABIaChZQQVRIV0FZX1RFWFRfRkFTVF9QQVRIEAESFwoTUEFUSFdBWV9UT09MX0lOVEVOVBACEhYKElBBVEhXQVlfUklDSF9JTlBVVBADEhMKD1BBVEhXQVlfU1RBTkRCWRAEKtwBCg1BcHByb3ZhbFN0YXRlEh4KGkFQUFJPVkFMX1NUQVRFX1VOU1BFQ0lGSUVEEAASGgoWQVBQUk9WQUxfU1RBVEVfUEVORElORxABEhsKF0FQUFJPVkFMX1NUQVRFX0FQUFJPVkVEEAISGwoXQVBQUk9WQUxfU1RBVEVfUkVERUVNRUQQAxIbChdBUFBST1ZBTF9TVEFURV9SRUpFQ1RFRBAEEhoKFkFQUFJPVkFMX1NUQVRFX0VYUElSRUQQBRIcChhBUFBST1ZBTF9TVEFURV9DQU5DRUxMRUQQBiqeAQoOQXJndW1lbnRDaGFuZ2USHwobQVJHVU1FTlRfQ0hBTkdFX1VOU1BFQ0lGSUVEEAASGAoUQVJHVU1FTlRfQ0hBTkdFX1NBTUUQARIbChdBUkdVTUVOVF9DSEFOR0VfQ0hBTkdFRBACEhcKE0FSR1VNRU5UX0NIQU5HRV9ORVcQAxIbChdBUkdVTUVOVF9DSEFOR0VfUkVNT1ZFRBAEKogCCgxBcmd1bWVudE1hcmsSHQoZQVJHVU1FTlRfTUFSS19VTlNQRUNJRklFRBAAEhkKFUFSR1VNRU5UX01BUktfQ09OVFJPTBABEhYKEkFSR1VNRU5UX01BUktfQklESRACEhsKF0FSR1VNRU5UX01BUktfSU5WSVNJQkxFEAMSHAoYQVJHVU1FTlRfTUFSS19MT09LX0FMSUtFEAQSHgoaQVJHVU1FTlRfTUFSS19NSVhFRF9TQ1JJUFQQBRIaChZBUkdVTUVOVF9NQVJLX1BJTEVEX1VQEAYSFQoRQVJHVU1FTlRfTUFSS19DVVQQBxIYChRBUkdVTUVOVF9NQVJLX0hJRERFThAIKqMBCg5Bcmd1bWVudE9yaWdpbhIfChtBUkdVTUVOVF9PUklHSU5fVU5TUEVDSUZJRUQQABIYChRBUkdVTUVOVF9PUklHSU5fVVNFUhABEhwKGEFSR1VNRU5UX09SSUdJTl9SRUdJU1RSWRACEhsKF0FSR1VNRU5UX09SSUdJTl9QT0lOVEVEEAMSGwoXQVJHVU1FTlRfT1JJR0lOX0ZPUkVJR04QBGIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * ToolCall is a proposed tool call: a tool, its arguments and the id of the call within a run.
@@ -134,7 +134,10 @@ export const BoundCallSchema: GenMessage<BoundCall> = /*@__PURE__*/
  */
 export type Reason = Message<"phylactery.riskgate.v1.Reason"> & {
   /**
-   * code is a stable machine-readable code, for example UNKNOWN_TOOL, SCHEMA_VIOLATION, POLICY_FORBID.
+   * code is a stable machine-readable code, for example UNKNOWN_TOOL, SCHEMA_VIOLATION, POLICY_FORBID. As the first
+   * reason of an ALLOW it says what the call was allowed for: POLICY_PERMIT, or LOW_STAKES if nothing but its low stakes
+   * allows it. A call with LOW_STAKES was not clearly asked for: it is counted as such, the person is to be told of it,
+   * and it can be taken back.
    *
    * @generated from field: string code = 1;
    */
@@ -499,6 +502,13 @@ export type Approval = Message<"phylactery.riskgate.v1.Approval"> & {
    * @generated from field: bool answerable = 26;
    */
   answerable: boolean;
+
+  /**
+   * stakes is how much the call can do. Unspecified for approvals created by a version of RiskGate without this field.
+   *
+   * @generated from field: phylactery.riskgate.v1.Stakes stakes = 27;
+   */
+  stakes: Stakes;
 };
 
 /**
@@ -598,6 +608,61 @@ export const RiskLevelSchema: GenEnum<RiskLevel> = /*@__PURE__*/
   enumDesc(file_phylactery_riskgate_v1_types, 1);
 
 /**
+ * Stakes is how much one call can do, derived from the catalog's entry of its tool (reach, undo, spends, destroys,
+ * guards) and from the call's arguments. It is what decides where the user's words do not: a call of low stakes may run
+ * although it was only half asked for. Risk classifies a tool, stakes one call: writing Makefile has higher stakes than
+ * writing notes.txt.
+ *
+ * @generated from enum phylactery.riskgate.v1.Stakes
+ */
+export enum Stakes {
+  /**
+   * STAKES_UNSPECIFIED means that the entry does not say what the tool can do, that the tool is unknown, or that the
+   * call could not be bound. Policies see such a call as one of high stakes.
+   *
+   * @generated from enum value: STAKES_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * STAKES_LOW means that the call reaches only the person's own records, can be taken back, and spends, destroys and
+   * guards nothing. Only an entry that is packaged or reviewed has it.
+   *
+   * @generated from enum value: STAKES_LOW = 1;
+   */
+  LOW = 1,
+
+  /**
+   * STAKES_MEDIUM means that others in the tenant see the effect, or that it cannot be taken back, but that it reaches
+   * nobody outside of it and costs nothing.
+   *
+   * @generated from enum value: STAKES_MEDIUM = 2;
+   */
+  MEDIUM = 2,
+
+  /**
+   * STAKES_HIGH means that the effect arrives at somebody or is public, spends, destroys or guards something, or writes
+   * what other programs run or obey.
+   *
+   * @generated from enum value: STAKES_HIGH = 3;
+   */
+  HIGH = 3,
+
+  /**
+   * STAKES_CRITICAL means that the catalog marks the tool as critical.
+   *
+   * @generated from enum value: STAKES_CRITICAL = 4;
+   */
+  CRITICAL = 4,
+}
+
+/**
+ * Describes the enum phylactery.riskgate.v1.Stakes.
+ */
+export const StakesSchema: GenEnum<Stakes> = /*@__PURE__*/
+  enumDesc(file_phylactery_riskgate_v1_types, 2);
+
+/**
  * Pathway is how the message that a call belongs to is served. It is stated by the agent's edge: RiskGate records it
  * and makes it available to policies, but does not verify it.
  *
@@ -644,7 +709,7 @@ export enum Pathway {
  * Describes the enum phylactery.riskgate.v1.Pathway.
  */
 export const PathwaySchema: GenEnum<Pathway> = /*@__PURE__*/
-  enumDesc(file_phylactery_riskgate_v1_types, 2);
+  enumDesc(file_phylactery_riskgate_v1_types, 3);
 
 /**
  * ApprovalState is the state of an approval. PENDING changes to APPROVED, REJECTED, EXPIRED or CANCELLED; APPROVED
@@ -707,7 +772,7 @@ export enum ApprovalState {
  * Describes the enum phylactery.riskgate.v1.ApprovalState.
  */
 export const ApprovalStateSchema: GenEnum<ApprovalState> = /*@__PURE__*/
-  enumDesc(file_phylactery_riskgate_v1_types, 3);
+  enumDesc(file_phylactery_riskgate_v1_types, 4);
 
 /**
  * ArgumentChange compares an argument with the last approved call of the same tool by the same requester.
@@ -755,7 +820,7 @@ export enum ArgumentChange {
  * Describes the enum phylactery.riskgate.v1.ArgumentChange.
  */
 export const ArgumentChangeSchema: GenEnum<ArgumentChange> = /*@__PURE__*/
-  enumDesc(file_phylactery_riskgate_v1_types, 4);
+  enumDesc(file_phylactery_riskgate_v1_types, 5);
 
 /**
  * ArgumentMark is why a display is not the raw value.
@@ -831,7 +896,7 @@ export enum ArgumentMark {
  * Describes the enum phylactery.riskgate.v1.ArgumentMark.
  */
 export const ArgumentMarkSchema: GenEnum<ArgumentMark> = /*@__PURE__*/
-  enumDesc(file_phylactery_riskgate_v1_types, 5);
+  enumDesc(file_phylactery_riskgate_v1_types, 6);
 
 /**
  * ArgumentOrigin is the distance of an argument from the user's own words; a higher number is more distant.
@@ -881,5 +946,5 @@ export enum ArgumentOrigin {
  * Describes the enum phylactery.riskgate.v1.ArgumentOrigin.
  */
 export const ArgumentOriginSchema: GenEnum<ArgumentOrigin> = /*@__PURE__*/
-  enumDesc(file_phylactery_riskgate_v1_types, 6);
+  enumDesc(file_phylactery_riskgate_v1_types, 7);
 

@@ -1,0 +1,16 @@
+"""Lifted freezes stay on record: a permit that was issued before one is void after it as well."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0044"
+down_revision = "0043"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Give the freezes in force the number 1: permits of earlier versions, with 0, are void where they cover the call."""
+    op.add_column("freezes", sa.Column("number", sa.BigInteger, nullable=False, server_default="1"))
+    op.add_column("freezes", sa.Column("lift_us", sa.BigInteger, nullable=False, server_default="0"))
+    op.add_column("decisions", sa.Column("permit_freeze", sa.BigInteger, nullable=False, server_default="0"))
