@@ -55,6 +55,40 @@ async def test_what_is_frozen_is_blocked_at_evaluate_and_refused_at_redeem_until
     assert (await ana.evaluate(call(*READ, "c3"))).decision == ALLOW
 
 
+@pytest.mark.parametrize("tenant", ["", "acme"])
+async def test_a_frozen_delegate_acts_for_nobody_and_its_users_go_on_by_themselves(gate, ana, call, refused, tenant):
+    ines, through = gate.person("ines"), {one: gate.through_agent(one) for one in ("ana", "ben")}
+    before = await through["ben"].evaluate(call(*READ))
+    done = await ines.freeze("actor", "agent", tenant=tenant, reason="its token leaked")
+    assert (done.known, done.freeze.target.name, done.freeze.target.tenant) == (True, "agent", tenant)
+    for one in through.values():
+        blocked = await one.evaluate(call(*READ, "c2"))
+        assert (blocked.decision, [one.code for one in blocked.reasons]) == (BLOCKED, ["FROZEN"])
+        assert "this agent or gateway" in blocked.reasons[0].message
+    refusal = await refused(through["ben"].redeem(before.permit, call(*READ)))
+    assert refusal.metadata == {"factor": "freeze", "scope": "actor"}
+    other = (await gate.through_agent("zoe", "zeta").evaluate(call(*READ))).decision
+    assert other == (ALLOW if tenant else BLOCKED)
+    assert (await ana.evaluate(call(*READ, "c3"))).decision == ALLOW
+    assert gate.records("frozen")[-1]["frozen_actor"] == "agent"
+    await ines.unfreeze("actor", "agent", tenant=tenant)
+    assert (await refused(through["ben"].redeem(before.permit, call(*READ)))).metadata == {"factor": "freeze"}
+    after = await through["ben"].evaluate(call(*READ, "c4"))
+    assert (await through["ben"].redeem(after.permit, call(*READ, "c4"))).receipt
+    again = await ines.freeze("actor", "agent", tenant=tenant)
+    assert again.running == 1
+
+
+async def test_a_frozen_actor_is_stopped_for_itself_and_a_frozen_user_of_its_name_is_not_it(gate, call):
+    ines, ana = gate.person("ines"), gate.person("ana")
+    assert not (await ines.freeze("actor", "nobody", tenant="acme")).known
+    await ines.freeze("user", "agent", tenant="acme")
+    assert (await gate.through_agent("ana").evaluate(call(*READ))).decision == ALLOW
+    await ines.freeze("actor", "ana", tenant="acme")
+    assert (await ana.evaluate(call(*READ, "c2"))).decision == BLOCKED
+    assert (await gate.through_agent("ana").evaluate(call(*READ, "c3"))).decision == ALLOW
+
+
 async def test_a_freeze_voids_the_permits_it_covers_and_no_others_however_often_it_is_lifted(gate, ana, call, refused):
     ines, ben = gate.person("ines"), gate.person("ben")
     for round_ in ("1", "2"):
@@ -137,6 +171,7 @@ async def test_freezing_twice_changes_nothing_and_a_wrong_name_is_noticed(gate, 
     [
         ("unspecified", "", "", "scope"),
         ("user", "", "acme", "name"),
+        ("actor", "", "acme", "name"),
         ("tenant", "ana", "acme", "name"),
         ("all", "", "acme", "tenant"),
     ],

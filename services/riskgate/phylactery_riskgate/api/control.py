@@ -20,6 +20,7 @@ SCOPES = {
     Scope.TENANT: control_pb2.FREEZE_SCOPE_TENANT,
     Scope.USER: control_pb2.FREEZE_SCOPE_USER,
     Scope.TOOL: control_pb2.FREEZE_SCOPE_TOOL,
+    Scope.ACTOR: control_pb2.FREEZE_SCOPE_ACTOR,
 }
 _BY_NUMBER = {number: scope for scope, number in SCOPES.items()}
 

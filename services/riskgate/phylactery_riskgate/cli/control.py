@@ -15,7 +15,9 @@ from phylactery.riskgate.v1 import control_pb2, control_pb2_grpc
 from phylactery_riskgate.cli.common import AsJson, tell, warn
 from phylactery_riskgate.cli.remote import DEFAULT_TARGET, Remote, Target, TokenFile, connect
 
-freeze = typer.Typer(no_args_is_help=True, help="Stop every call of a tool, a user or a tenant, or all calls, at once.")
+freeze = typer.Typer(
+    no_args_is_help=True, help="Stop every call of a tool, a user, an actor or a tenant, or all calls, at once."
+)
 unfreeze = typer.Typer(no_args_is_help=True, help="Lift a freeze.")
 
 _WORDS = {
@@ -23,10 +25,12 @@ _WORDS = {
     control_pb2.FREEZE_SCOPE_TENANT: "tenant",
     control_pb2.FREEZE_SCOPE_USER: "user",
     control_pb2.FREEZE_SCOPE_TOOL: "tool",
+    control_pb2.FREEZE_SCOPE_ACTOR: "actor",
 }
 Reason = Annotated[str, typer.Option("--reason", help="why, for the log and for `riskgate freeze list`")]
 Tenant = Annotated[
-    str, typer.Option("--tenant", help="whose calls; yours, and of a tool every tenant's where you may say so")
+    str,
+    typer.Option("--tenant", help="whose calls; yours, and of a tool or an actor every tenant's where you may say so"),
 ]
 
 
@@ -63,6 +67,15 @@ _TARGETS = {
         control_pb2.FREEZE_SCOPE_USER,
         [
             _taken("name", Annotated[str, typer.Argument(help="the user, as tokens and records name them")]),
+            _taken("tenant", Tenant, ""),
+        ],
+    ),
+    "actor": (
+        control_pb2.FREEZE_SCOPE_ACTOR,
+        [
+            _taken(
+                "name", Annotated[str, typer.Argument(help="the identity that proposes calls, as its token names it")]
+            ),
             _taken("tenant", Tenant, ""),
         ],
     ),
@@ -116,7 +129,8 @@ _add(
     _freeze,
     {
         "tool": "Stop every call of a tool.",
-        "user": "Stop every call of one user.",
+        "user": "Stop every call of one user, whoever proposes it.",
+        "actor": "Stop every call that an agent or a gateway proposes, for whichever user; or a user, for themselves.",
         "tenant": "Stop every call of a tenant.",
         "all": "Stop every call of every tenant.",
     },
@@ -127,6 +141,7 @@ _add(
     {
         "tool": "Lift the freeze of a tool.",
         "user": "Lift the freeze of one user.",
+        "actor": "Lift the freeze of an agent or a gateway.",
         "tenant": "Lift the freeze of a tenant.",
         "all": "Lift the freeze of everything; other freezes stay in effect.",
     },

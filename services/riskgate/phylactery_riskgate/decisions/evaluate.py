@@ -432,6 +432,7 @@ class Evaluation:
             args_commitment=args_commitment,
             stakes=verdict.stakes,
             permit_freeze=stops.newest(connection) if allowed else 0,
+            actor=who.actor,
         )
         decision_rows.insert_decision(connection, record)
         if approval is None:

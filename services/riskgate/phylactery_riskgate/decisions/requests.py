@@ -213,7 +213,7 @@ class ExplainInput(EdgeModel):
 
 _Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.:@-]{0,128}$")]
 _Words = Annotated[str, StringConstraints(max_length=500, pattern=r"^[^\x00]*$")]
-_NAMED = frozenset({Scope.USER, Scope.TOOL})
+_NAMED = frozenset({Scope.USER, Scope.TOOL, Scope.ACTOR})
 
 
 class TargetInput(EdgeModel):
@@ -236,9 +236,9 @@ class TargetInput(EdgeModel):
     def _named(cls, value: str, info: ValidationInfo) -> str:
         scope = info.data.get("scope")
         if scope in _NAMED and not value:
-            raise ValueError("name the user or the tool")
+            raise ValueError("name the user, the tool or the actor")
         if scope is not None and scope not in _NAMED and value:
-            raise ValueError("only a user or a tool has a name")
+            raise ValueError("only a user, a tool or an actor has a name")
         return value
 
 

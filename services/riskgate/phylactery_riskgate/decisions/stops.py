@@ -220,6 +220,7 @@ class Control:
         body = {"scope": str(target.scope), "target_tenant": target.tenant, "by_installation": _installation(who)}
         body |= {"tool": target.name} if target.scope is Scope.TOOL else {}
         body |= {"user": target.name} if target.scope is Scope.USER else {}
+        body |= {"frozen_actor": target.name} if target.scope is Scope.ACTOR else {}
         return self._tell(connection, kind, who, target.tenant, now_us, body, reason)
 
     def _tell(  # noqa: PLR0917 - its two callers pass all of it
@@ -261,8 +262,8 @@ def _target(who: Principal, asked: TargetInput) -> Target:
     if asked.scope is Scope.ALL:
         who.require(Role.INSTALLATION_OPERATOR)
         return Target(Scope.ALL, EVERY_TENANT, "")
-    if asked.scope is Scope.TOOL and not asked.tenant and _installation(who):
-        return Target(Scope.TOOL, EVERY_TENANT, asked.name)
+    if asked.scope in (Scope.TOOL, Scope.ACTOR) and not asked.tenant and _installation(who):
+        return Target(asked.scope, EVERY_TENANT, asked.name)
     return Target(asked.scope, _tenant(who, asked.tenant), asked.name)
 
 

@@ -34,6 +34,7 @@ reason_RECORD_ALTERED = What is stored about this decision does not match the au
 reason_FROZEN = An operator has frozen all calls for now.
 reason_FROZEN_TENANT = An operator has frozen all calls of this organisation for now.
 reason_FROZEN_USER = An operator has frozen all calls of this user for now.
+reason_FROZEN_ACTOR = An operator has frozen everything this agent or gateway proposes for now.
 reason_FROZEN_TOOL = An operator has frozen this tool for now.
 reason_POLICY_ERROR = The policies could not be evaluated, so the call is blocked.
 reason_SUBJECT_NOT_A_USER = Decisions are about users; subjects of other types may do nothing.

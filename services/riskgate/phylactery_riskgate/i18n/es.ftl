@@ -32,6 +32,7 @@ reason_RECORD_ALTERED = Lo guardado sobre esta decisión no coincide con el regi
 reason_FROZEN = Un operador ha detenido por ahora todas las llamadas.
 reason_FROZEN_TENANT = Un operador ha detenido por ahora todas las llamadas de esta organización.
 reason_FROZEN_USER = Un operador ha detenido por ahora todas las llamadas de este usuario.
+reason_FROZEN_ACTOR = Un operador ha detenido por ahora todo lo que propone este agente o canal.
 reason_FROZEN_TOOL = Un operador ha detenido por ahora esta herramienta.
 reason_POLICY_ERROR = No se pudieron evaluar las políticas, así que la llamada se bloquea.
 reason_SUBJECT_NOT_A_USER = Las decisiones son sobre usuarios; un sujeto de otro tipo no puede hacer nada.

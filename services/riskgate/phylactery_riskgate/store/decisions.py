@@ -67,6 +67,7 @@ class DecisionRecord(NamedTuple):
     args_commitment: str = ""
     revoke_us: int = 0
     permit_freeze: int = 0
+    actor: str = ""
     stakes: Stakes = "unspecified"
 
     @property

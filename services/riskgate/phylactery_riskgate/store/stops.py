@@ -39,6 +39,7 @@ class Scope(StrEnum):
     TENANT = "tenant"
     USER = "user"
     TOOL = "tool"
+    ACTOR = "actor"
 
 
 class Target(NamedTuple):
@@ -52,7 +53,7 @@ class Target(NamedTuple):
         """Return True if the target covers a call."""
         if self.tenant not in (EVERY_TENANT, who.tenant):
             return False
-        named = {Scope.USER: who.subject, Scope.TOOL: tool}
+        named = {Scope.USER: who.subject, Scope.TOOL: tool, Scope.ACTOR: who.actor or who.subject}
         return self.scope not in named or self.name == named[self.scope]
 
 
@@ -176,13 +177,17 @@ def _at(target: Target, *, by_installation: bool) -> sa.ColumnElement[bool]:
 
 
 def anything_decided(connection: Connection, target: Target) -> bool:
-    """Return True if there is a decision about a call of this tenant, or of this user.
+    """Return True if there is a decision about a call of this tenant, of this user, or by this actor.
 
     For a tool, and for everything, return True: their existence is known otherwise.
     """
     if target.scope in (Scope.ALL, Scope.TOOL):
         return True
-    query = sa.select(decisions.c.id).where(decisions.c.tenant == target.tenant)
+    query = sa.select(decisions.c.id)
+    if target.tenant != EVERY_TENANT:
+        query = query.where(decisions.c.tenant == target.tenant)
+    if target.scope is Scope.ACTOR:
+        query = query.where(_by(target.name))
     if target.scope is Scope.USER:
         query = query.where(decisions.c.subject == target.name)
     return connection.execute(query.limit(1)).first() is not None
@@ -200,12 +205,16 @@ def count_running(connection: Connection, target: Target) -> int:
         query = query.where(redemptions.c.tenant == target.tenant)
     if target.scope is Scope.USER:
         query = query.where(redemptions.c.subject == target.name)
-    if target.scope is Scope.TOOL:
-        query = query.join(decisions, decisions.c.id == redemptions.c.decision_id).where(
-            decisions.c.tool == target.name
-        )
+    if target.scope in (Scope.TOOL, Scope.ACTOR):
+        of_target = decisions.c.tool == target.name if target.scope is Scope.TOOL else _by(target.name)
+        query = query.join(decisions, decisions.c.id == redemptions.c.decision_id).where(of_target)
     counted = query.limit(MAX_COUNTED).subquery()
     return int(connection.execute(sa.select(sa.func.count()).select_from(counted)).scalar_one())
+
+
+def _by(actor: str) -> sa.ColumnElement[bool]:
+    """Return the condition for decisions about calls that an identity proposed, for others or for itself."""
+    return sa.or_(decisions.c.actor == actor, sa.and_(decisions.c.actor == "", decisions.c.subject == actor))
 
 
 def _read(connection: Connection) -> list[FreezeRow]:

@@ -47,6 +47,8 @@ decisions = sa.Table(
     sa.Column("stakes", sa.String(16), nullable=False, server_default="unspecified"),
     # the newest freeze that was known when its newest permit was issued, 0 for none
     sa.Column("permit_freeze", sa.BigInteger, nullable=False, server_default="0"),
+    # the delegate that proposed the call, empty if the user did
+    sa.Column("actor", _NAME, nullable=False, server_default=""),
     sa.UniqueConstraint(
         "tenant", "subject", "run_id", "tool_call_id", "counted_approval_id", name="decisions_one_per_call"
     ),

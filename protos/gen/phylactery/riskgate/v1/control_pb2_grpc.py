@@ -84,7 +84,7 @@ class ControlServiceServicer:
     """
 
     def Freeze(self, request, context):
-        """Freeze stops every call of a tool, a user or a tenant, or all calls. Repeating a freeze has no effect.
+        """Freeze stops every call of a tool, a user, an actor or a tenant, or all calls. Repeating a freeze has no effect.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Give the freezes in force the number 1: permits of earlier versions, with 0, are void where they cover the call."""
+    """Give the freezes in force the number 1: earlier permits, with 0, are void where these cover the call."""
     op.add_column("freezes", sa.Column("number", sa.BigInteger, nullable=False, server_default="1"))
     op.add_column("freezes", sa.Column("lift_us", sa.BigInteger, nullable=False, server_default="0"))
     op.add_column("decisions", sa.Column("permit_freeze", sa.BigInteger, nullable=False, server_default="0"))

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: phylactery/riskgate/v1/control.proto
 
-// Emergency controls: freezing a tool, a user, a tenant or everything, and revoking a decision.
+// Emergency controls: freezing a tool, a user, an actor, a tenant or everything, and revoking a decision.
 
 package riskgatev1
 
@@ -38,6 +38,9 @@ const (
 	FreezeScope_FREEZE_SCOPE_USER FreezeScope = 3
 	// FREEZE_SCOPE_TOOL is every call of a tool, in one tenant or in all.
 	FreezeScope_FREEZE_SCOPE_TOOL FreezeScope = 4
+	// FREEZE_SCOPE_ACTOR is every call that one identity proposes: a delegate for whichever user, or a user for
+	// themselves, in one tenant or in all. The users' calls through others go on.
+	FreezeScope_FREEZE_SCOPE_ACTOR FreezeScope = 5
 )
 
 // Enum value maps for FreezeScope.
@@ -48,6 +51,7 @@ var (
 		2: "FREEZE_SCOPE_TENANT",
 		3: "FREEZE_SCOPE_USER",
 		4: "FREEZE_SCOPE_TOOL",
+		5: "FREEZE_SCOPE_ACTOR",
 	}
 	FreezeScope_value = map[string]int32{
 		"FREEZE_SCOPE_UNSPECIFIED": 0,
@@ -55,6 +59,7 @@ var (
 		"FREEZE_SCOPE_TENANT":      2,
 		"FREEZE_SCOPE_USER":        3,
 		"FREEZE_SCOPE_TOOL":        4,
+		"FREEZE_SCOPE_ACTOR":       5,
 	}
 )
 
@@ -90,10 +95,11 @@ type FreezeTarget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// scope is the kind of target. Required.
 	Scope FreezeScope `protobuf:"varint,1,opt,name=scope,proto3,enum=phylactery.riskgate.v1.FreezeScope" json:"scope,omitempty"`
-	// tenant is the tenant. Empty means the caller's own tenant; for a tool frozen by an installation_operator it means
-	// every tenant. Must be empty with FREEZE_SCOPE_ALL.
+	// tenant is the tenant. Empty means the caller's own tenant; for a tool or an actor frozen by an installation_operator
+	// it means every tenant. Must be empty with FREEZE_SCOPE_ALL.
 	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
-	// name is the user's subject or the tool's catalog name. Required for these two scopes, empty otherwise.
+	// name is the user's subject, the tool's catalog name, or the subject of the actor's own token. Required for these
+	// scopes, empty otherwise.
 	Name          string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -303,7 +309,7 @@ type FreezeResponse struct {
 	Freeze *Freeze `protobuf:"bytes,1,opt,name=freeze,proto3" json:"freeze,omitempty"`
 	// already_frozen is true if the target was already frozen; nothing was recorded.
 	AlreadyFrozen bool `protobuf:"varint,2,opt,name=already_frozen,json=alreadyFrozen,proto3" json:"already_frozen,omitempty"`
-	// known is true if there are earlier decisions for this user or tenant, which helps to detect a mistyped name. Always
+	// known is true if there are earlier decisions for this user, actor or tenant, which helps to detect a mistyped name. Always
 	// true for a tool and for FREEZE_SCOPE_ALL.
 	Known bool `protobuf:"varint,3,opt,name=known,proto3" json:"known,omitempty"`
 	// running is the number of affected redeemed calls without a reported outcome, up to 1,000. They may still be
@@ -1101,13 +1107,14 @@ const file_phylactery_riskgate_v1_control_proto_rawDesc = "" +
 	"\acleared\x18\x01 \x01(\bR\acleared\x12\x1f\n" +
 	"\vaudit_index\x18\x02 \x01(\x03R\n" +
 	"auditIndex\x12\x1b\n" +
-	"\taudit_log\x18\x03 \x01(\tR\bauditLog*\x88\x01\n" +
+	"\taudit_log\x18\x03 \x01(\tR\bauditLog*\xa0\x01\n" +
 	"\vFreezeScope\x12\x1c\n" +
 	"\x18FREEZE_SCOPE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10FREEZE_SCOPE_ALL\x10\x01\x12\x17\n" +
 	"\x13FREEZE_SCOPE_TENANT\x10\x02\x12\x15\n" +
 	"\x11FREEZE_SCOPE_USER\x10\x03\x12\x15\n" +
-	"\x11FREEZE_SCOPE_TOOL\x10\x042\x8f\x05\n" +
+	"\x11FREEZE_SCOPE_TOOL\x10\x04\x12\x16\n" +
+	"\x12FREEZE_SCOPE_ACTOR\x10\x052\x8f\x05\n" +
 	"\x0eControlService\x12W\n" +
 	"\x06Freeze\x12%.phylactery.riskgate.v1.FreezeRequest\x1a&.phylactery.riskgate.v1.FreezeResponse\x12]\n" +
 	"\bUnfreeze\x12'.phylactery.riskgate.v1.UnfreezeRequest\x1a(.phylactery.riskgate.v1.UnfreezeResponse\x12f\n" +

@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: phylactery/riskgate/v1/control.proto
 
-// Emergency controls: freezing a tool, a user, a tenant or everything, and revoking a decision.
+// Emergency controls: freezing a tool, a user, an actor, a tenant or everything, and revoking a decision.
 
 package riskgatev1
 
@@ -41,7 +41,7 @@ const (
 // The role installation_operator can stop calls of all or any tenants. The roles operator and policy_admin can stop
 // calls of their own tenant, and cannot lift a freeze of the installation.
 type ControlServiceClient interface {
-	// Freeze stops every call of a tool, a user or a tenant, or all calls. Repeating a freeze has no effect.
+	// Freeze stops every call of a tool, a user, an actor or a tenant, or all calls. Repeating a freeze has no effect.
 	Freeze(ctx context.Context, in *FreezeRequest, opts ...grpc.CallOption) (*FreezeResponse, error)
 	// Unfreeze lifts a freeze. A freeze by the installation can only be lifted by the installation, a tenant's own freeze
 	// only by the tenant. A freeze that does not exist is NOT_FOUND with FREEZE_NOT_FOUND.
@@ -142,7 +142,7 @@ func (c *controlServiceClient) ClearUndoFailure(ctx context.Context, in *ClearUn
 // The role installation_operator can stop calls of all or any tenants. The roles operator and policy_admin can stop
 // calls of their own tenant, and cannot lift a freeze of the installation.
 type ControlServiceServer interface {
-	// Freeze stops every call of a tool, a user or a tenant, or all calls. Repeating a freeze has no effect.
+	// Freeze stops every call of a tool, a user, an actor or a tenant, or all calls. Repeating a freeze has no effect.
 	Freeze(context.Context, *FreezeRequest) (*FreezeResponse, error)
 	// Unfreeze lifts a freeze. A freeze by the installation can only be lifted by the installation, a tenant's own freeze
 	// only by the tenant. A freeze that does not exist is NOT_FOUND with FREEZE_NOT_FOUND.

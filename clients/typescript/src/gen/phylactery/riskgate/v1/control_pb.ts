@@ -2,7 +2,7 @@
 // @generated from file phylactery/riskgate/v1/control.proto (package phylactery.riskgate.v1, syntax proto3)
 /* eslint-disable */
 
-// Emergency controls: freezing a tool, a user, a tenant or everything, and revoking a decision.
+// Emergency controls: freezing a tool, a user, an actor, a tenant or everything, and revoking a decision.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file phylactery/riskgate/v1/control.proto.
  */
 export const file_phylactery_riskgate_v1_control: GenFile = /*@__PURE__*/
-  fileDesc("CiRwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL2NvbnRyb2wucHJvdG8SFnBoeWxhY3Rlcnkucmlza2dhdGUudjEiYAoMRnJlZXplVGFyZ2V0EjIKBXNjb3BlGAEgASgOMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVTY29wZRIOCgZ0ZW5hbnQYAiABKAkSDAoEbmFtZRgDIAEoCSLFAQoGRnJlZXplEjQKBnRhcmdldBgBIAEoCzIkLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRnJlZXplVGFyZ2V0Ei8KC2ZyZWV6ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglmcm96ZW5fYnkYAyABKAkSGAoQZnJvemVuX2J5X3RlbmFudBgEIAEoCRIXCg9ieV9pbnN0YWxsYXRpb24YBSABKAgSDgoGcmVhc29uGAYgASgJIlUKDUZyZWV6ZVJlcXVlc3QSNAoGdGFyZ2V0GAEgASgLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVUYXJnZXQSDgoGcmVhc29uGAIgASgJIqABCg5GcmVlemVSZXNwb25zZRIuCgZmcmVlemUYASABKAsyHi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkZyZWV6ZRIWCg5hbHJlYWR5X2Zyb3plbhgCIAEoCBINCgVrbm93bhgDIAEoCBIPCgdydW5uaW5nGAQgASgFEhMKC2F1ZGl0X2luZGV4GAUgASgDEhEKCWF1ZGl0X2xvZxgGIAEoCSJXCg9VbmZyZWV6ZVJlcXVlc3QSNAoGdGFyZ2V0GAEgASgLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVUYXJnZXQSDgoGcmVhc29uGAIgASgJIlAKEFVuZnJlZXplUmVzcG9uc2USFAoMc3RpbGxfZnJvemVuGAEgASgIEhMKC2F1ZGl0X2luZGV4GAIgASgDEhEKCWF1ZGl0X2xvZxgDIAEoCSIUChJMaXN0RnJlZXplc1JlcXVlc3QiRgoTTGlzdEZyZWV6ZXNSZXNwb25zZRIvCgdmcmVlemVzGAEgAygLMh4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemUiTAoVUmV2b2tlRGVjaXNpb25SZXF1ZXN0EhMKC2RlY2lzaW9uX2lkGAEgASgJEg4KBnRlbmFudBgCIAEoCRIOCgZyZWFzb24YAyABKAkibgoWUmV2b2tlRGVjaXNpb25SZXNwb25zZRIXCg9hbHJlYWR5X3Jldm9rZWQYASABKAgSEwoLYXBwcm92YWxfaWQYAiABKAkSEwoLYXVkaXRfaW5kZXgYAyABKAMSEQoJYXVkaXRfbG9nGAQgASgJIoQBCgtVbmRvRmFpbHVyZRIMCgR0b29sGAEgASgJEg4KBnRlbmFudBgCIAEoCRItCglmYWlsX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDGV4ZWN1dGlvbl9pZBgEIAEoCRISCgplcnJvcl9jb2RlGAUgASgJIikKF0xpc3RVbmRvRmFpbHVyZXNSZXF1ZXN0Eg4KBnRlbmFudBgBIAEoCSJRChhMaXN0VW5kb0ZhaWx1cmVzUmVzcG9uc2USNQoIZmFpbHVyZXMYASADKAsyIy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlVuZG9GYWlsdXJlIkcKF0NsZWFyVW5kb0ZhaWx1cmVSZXF1ZXN0EgwKBHRvb2wYASABKAkSDgoGdGVuYW50GAIgASgJEg4KBnJlYXNvbhgDIAEoCSJTChhDbGVhclVuZG9GYWlsdXJlUmVzcG9uc2USDwoHY2xlYXJlZBgBIAEoCBITCgthdWRpdF9pbmRleBgCIAEoAxIRCglhdWRpdF9sb2cYAyABKAkqiAEKC0ZyZWV6ZVNjb3BlEhwKGEZSRUVaRV9TQ09QRV9VTlNQRUNJRklFRBAAEhQKEEZSRUVaRV9TQ09QRV9BTEwQARIXChNGUkVFWkVfU0NPUEVfVEVOQU5UEAISFQoRRlJFRVpFX1NDT1BFX1VTRVIQAxIVChFGUkVFWkVfU0NPUEVfVE9PTBAEMo8FCg5Db250cm9sU2VydmljZRJXCgZGcmVlemUSJS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkZyZWV6ZVJlcXVlc3QaJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkZyZWV6ZVJlc3BvbnNlEl0KCFVuZnJlZXplEicucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5VbmZyZWV6ZVJlcXVlc3QaKC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlVuZnJlZXplUmVzcG9uc2USZgoLTGlzdEZyZWV6ZXMSKi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkxpc3RGcmVlemVzUmVxdWVzdBorLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTGlzdEZyZWV6ZXNSZXNwb25zZRJvCg5SZXZva2VEZWNpc2lvbhItLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmV2b2tlRGVjaXNpb25SZXF1ZXN0Gi4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZXZva2VEZWNpc2lvblJlc3BvbnNlEnUKEExpc3RVbmRvRmFpbHVyZXMSLy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkxpc3RVbmRvRmFpbHVyZXNSZXF1ZXN0GjAucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5MaXN0VW5kb0ZhaWx1cmVzUmVzcG9uc2USdQoQQ2xlYXJVbmRvRmFpbHVyZRIvLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQ2xlYXJVbmRvRmFpbHVyZVJlcXVlc3QaMC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkNsZWFyVW5kb0ZhaWx1cmVSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("CiRwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL2NvbnRyb2wucHJvdG8SFnBoeWxhY3Rlcnkucmlza2dhdGUudjEiYAoMRnJlZXplVGFyZ2V0EjIKBXNjb3BlGAEgASgOMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVTY29wZRIOCgZ0ZW5hbnQYAiABKAkSDAoEbmFtZRgDIAEoCSLFAQoGRnJlZXplEjQKBnRhcmdldBgBIAEoCzIkLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRnJlZXplVGFyZ2V0Ei8KC2ZyZWV6ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglmcm96ZW5fYnkYAyABKAkSGAoQZnJvemVuX2J5X3RlbmFudBgEIAEoCRIXCg9ieV9pbnN0YWxsYXRpb24YBSABKAgSDgoGcmVhc29uGAYgASgJIlUKDUZyZWV6ZVJlcXVlc3QSNAoGdGFyZ2V0GAEgASgLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVUYXJnZXQSDgoGcmVhc29uGAIgASgJIqABCg5GcmVlemVSZXNwb25zZRIuCgZmcmVlemUYASABKAsyHi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkZyZWV6ZRIWCg5hbHJlYWR5X2Zyb3plbhgCIAEoCBINCgVrbm93bhgDIAEoCBIPCgdydW5uaW5nGAQgASgFEhMKC2F1ZGl0X2luZGV4GAUgASgDEhEKCWF1ZGl0X2xvZxgGIAEoCSJXCg9VbmZyZWV6ZVJlcXVlc3QSNAoGdGFyZ2V0GAEgASgLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVUYXJnZXQSDgoGcmVhc29uGAIgASgJIlAKEFVuZnJlZXplUmVzcG9uc2USFAoMc3RpbGxfZnJvemVuGAEgASgIEhMKC2F1ZGl0X2luZGV4GAIgASgDEhEKCWF1ZGl0X2xvZxgDIAEoCSIUChJMaXN0RnJlZXplc1JlcXVlc3QiRgoTTGlzdEZyZWV6ZXNSZXNwb25zZRIvCgdmcmVlemVzGAEgAygLMh4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemUiTAoVUmV2b2tlRGVjaXNpb25SZXF1ZXN0EhMKC2RlY2lzaW9uX2lkGAEgASgJEg4KBnRlbmFudBgCIAEoCRIOCgZyZWFzb24YAyABKAkibgoWUmV2b2tlRGVjaXNpb25SZXNwb25zZRIXCg9hbHJlYWR5X3Jldm9rZWQYASABKAgSEwoLYXBwcm92YWxfaWQYAiABKAkSEwoLYXVkaXRfaW5kZXgYAyABKAMSEQoJYXVkaXRfbG9nGAQgASgJIoQBCgtVbmRvRmFpbHVyZRIMCgR0b29sGAEgASgJEg4KBnRlbmFudBgCIAEoCRItCglmYWlsX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDGV4ZWN1dGlvbl9pZBgEIAEoCRISCgplcnJvcl9jb2RlGAUgASgJIikKF0xpc3RVbmRvRmFpbHVyZXNSZXF1ZXN0Eg4KBnRlbmFudBgBIAEoCSJRChhMaXN0VW5kb0ZhaWx1cmVzUmVzcG9uc2USNQoIZmFpbHVyZXMYASADKAsyIy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlVuZG9GYWlsdXJlIkcKF0NsZWFyVW5kb0ZhaWx1cmVSZXF1ZXN0EgwKBHRvb2wYASABKAkSDgoGdGVuYW50GAIgASgJEg4KBnJlYXNvbhgDIAEoCSJTChhDbGVhclVuZG9GYWlsdXJlUmVzcG9uc2USDwoHY2xlYXJlZBgBIAEoCBITCgthdWRpdF9pbmRleBgCIAEoAxIRCglhdWRpdF9sb2cYAyABKAkqoAEKC0ZyZWV6ZVNjb3BlEhwKGEZSRUVaRV9TQ09QRV9VTlNQRUNJRklFRBAAEhQKEEZSRUVaRV9TQ09QRV9BTEwQARIXChNGUkVFWkVfU0NPUEVfVEVOQU5UEAISFQoRRlJFRVpFX1NDT1BFX1VTRVIQAxIVChFGUkVFWkVfU0NPUEVfVE9PTBAEEhYKEkZSRUVaRV9TQ09QRV9BQ1RPUhAFMo8FCg5Db250cm9sU2VydmljZRJXCgZGcmVlemUSJS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkZyZWV6ZVJlcXVlc3QaJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkZyZWV6ZVJlc3BvbnNlEl0KCFVuZnJlZXplEicucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5VbmZyZWV6ZVJlcXVlc3QaKC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlVuZnJlZXplUmVzcG9uc2USZgoLTGlzdEZyZWV6ZXMSKi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkxpc3RGcmVlemVzUmVxdWVzdBorLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTGlzdEZyZWV6ZXNSZXNwb25zZRJvCg5SZXZva2VEZWNpc2lvbhItLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuUmV2b2tlRGVjaXNpb25SZXF1ZXN0Gi4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZXZva2VEZWNpc2lvblJlc3BvbnNlEnUKEExpc3RVbmRvRmFpbHVyZXMSLy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkxpc3RVbmRvRmFpbHVyZXNSZXF1ZXN0GjAucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5MaXN0VW5kb0ZhaWx1cmVzUmVzcG9uc2USdQoQQ2xlYXJVbmRvRmFpbHVyZRIvLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQ2xlYXJVbmRvRmFpbHVyZVJlcXVlc3QaMC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkNsZWFyVW5kb0ZhaWx1cmVSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * FreezeTarget identifies the calls to freeze.
@@ -30,15 +30,16 @@ export type FreezeTarget = Message<"phylactery.riskgate.v1.FreezeTarget"> & {
   scope: FreezeScope;
 
   /**
-   * tenant is the tenant. Empty means the caller's own tenant; for a tool frozen by an installation_operator it means
-   * every tenant. Must be empty with FREEZE_SCOPE_ALL.
+   * tenant is the tenant. Empty means the caller's own tenant; for a tool or an actor frozen by an installation_operator
+   * it means every tenant. Must be empty with FREEZE_SCOPE_ALL.
    *
    * @generated from field: string tenant = 2;
    */
   tenant: string;
 
   /**
-   * name is the user's subject or the tool's catalog name. Required for these two scopes, empty otherwise.
+   * name is the user's subject, the tool's catalog name, or the subject of the actor's own token. Required for these
+   * scopes, empty otherwise.
    *
    * @generated from field: string name = 3;
    */
@@ -157,7 +158,7 @@ export type FreezeResponse = Message<"phylactery.riskgate.v1.FreezeResponse"> & 
   alreadyFrozen: boolean;
 
   /**
-   * known is true if there are earlier decisions for this user or tenant, which helps to detect a mistyped name. Always
+   * known is true if there are earlier decisions for this user, actor or tenant, which helps to detect a mistyped name. Always
    * true for a tool and for FREEZE_SCOPE_ALL.
    *
    * @generated from field: bool known = 3;
@@ -572,6 +573,14 @@ export enum FreezeScope {
    * @generated from enum value: FREEZE_SCOPE_TOOL = 4;
    */
   TOOL = 4,
+
+  /**
+   * FREEZE_SCOPE_ACTOR is every call that one identity proposes: a delegate for whichever user, or a user for
+   * themselves, in one tenant or in all. The users' calls through others go on.
+   *
+   * @generated from enum value: FREEZE_SCOPE_ACTOR = 5;
+   */
+  ACTOR = 5,
 }
 
 /**
@@ -593,7 +602,7 @@ export const FreezeScopeSchema: GenEnum<FreezeScope> = /*@__PURE__*/
  */
 export const ControlService: GenService<{
   /**
-   * Freeze stops every call of a tool, a user or a tenant, or all calls. Repeating a freeze has no effect.
+   * Freeze stops every call of a tool, a user, an actor or a tenant, or all calls. Repeating a freeze has no effect.
    *
    * @generated from rpc phylactery.riskgate.v1.ControlService.Freeze
    */
