@@ -35,12 +35,26 @@ _HEX = 64
 _BARE = frozenset({"hidden", "emptied"})
 """Types of lines that contain only a leaf hash."""
 _RETENTION = b'"kind":"%s"' % Kind.RETENTION.encode()
+_ADOPTED = b'"kind":"%s"' % Kind.HEADS_ADOPTED.encode()
 _NO_HEAD = "no signed head by a trusted key is in the file"
 _REVOKED_HEAD = "; one was signed by a key that has been revoked, which proves nothing: export the log again"
 
 Trusted = Sequence[PublicKey | Verifier]
 _Range: TypeAlias = tuple[int, int]
 """The first and last index of adjacent entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """A record that a log was adopted as it was in the database: its first ``size`` entries were signed unchecked.
+
+    ``time_us`` is when, and ``index`` the place of the record.
+    """
+
+    log: str
+    size: int
+    time_us: int
+    index: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +69,8 @@ class Verification:
     """Entries with only their leaf hash in the file: they are in the tree, but their content is not shown."""
     emptied: int = 0
     """Entries that a retention record lists as emptied; they do not count as hidden."""
+    adopted: tuple[Adoption, ...] = ()
+    """Adoptions on record in this log; what they cover need not be what was signed before them."""
 
     @property
     def ok(self) -> bool:
@@ -113,7 +129,8 @@ def check_lines(lines: Iterable[bytes], trusted: Trusted | None = None, kept: Se
     """Check an export: signatures, heads, leaves, order, completeness, and values if it contains them.
 
     trusted are the keys to trust; without any, those in the file are used, which shows that it is intact but not who
-    wrote it. kept are signed heads from elsewhere, which the logs have to extend.
+    wrote it. kept are signed heads from elsewhere, which the logs have to extend; one that no trusted key signed proves
+    nothing, and is a problem of its log.
     """
     fault, expected = "", None
     found: list[Verification] = []
@@ -140,7 +157,7 @@ def _checked(check: _Check, lines: Iterator[bytes]) -> Verification:
         check.run(lines)
     except _Fault as error:
         return Verification(check.origin, check.frontier.size, error.problem, error.first_bad)
-    return Verification(check.origin, check.frontier.size)
+    return Verification(check.origin, check.frontier.size, adopted=tuple(check.adopted))
 
 
 def _told_ranges(checks: Iterable[_Check]) -> dict[str, list[_Range]]:
@@ -248,13 +265,16 @@ class _Check:
         self.hidden: list[_Range] = []
         self.emptied: list[_Range] = []
         self.told: dict[str, list[_Range]] = {}
+        self.adopted: list[Adoption] = []
 
     def run(self, lines: Iterator[bytes]) -> None:
         """Read every line. Raise _Fault at the first that differs from what was signed."""
         self.origin, verifiers, self._revoked = _read_log_line(next(lines, b""), self._trusted)
         own = [note for note in self._kept if note.startswith(self.origin + "\n")]
         for note in own:
-            self._add_head(note, verifiers)
+            if not self._add_head(note, verifiers):
+                by = "a key that has been revoked" if signed_by(note, self._revoked) else "no key that is trusted here"
+                raise _Fault(f"the given head of the log '{self.origin}' proves nothing: it is signed by {by}")
         first = self._read_heads(lines, verifiers)
         if not self._heads:
             raise _Fault(_NO_HEAD + (_REVOKED_HEAD if self._by_revoked else ""))
@@ -268,11 +288,24 @@ class _Check:
                     _extend(self.hidden if kind == "hidden" else self.emptied, self.frontier.size)
             if _RETENTION in line:
                 self._read_retention(line)
+            if _ADOPTED in line:
+                self._read_adoption(line)
             self.frontier = self.frontier.append(leaf)
             self._compare()
         if self.frontier.size < signed:
             missing = self.frontier.size
             raise _Fault(f"entries from {missing} on are missing: {signed} were signed", missing)
+
+    def _read_adoption(self, line: bytes) -> None:
+        """Register an adoption, whose line was checked against its leaf: what it covers was signed unchecked."""
+        record = _parsed(line, at := self.frontier.size).get("record")
+        if not isinstance(record, dict) or record.get("kind") != Kind.HEADS_ADOPTED:
+            return
+        logs = record.get("logs")
+        for log, head in (logs if isinstance(logs, dict) else {}).items():
+            size = head.get("size") if isinstance(head, dict) else None
+            if isinstance(size, int):
+                self.adopted.append(Adoption(str(log), size, int(record.get("time_us") or 0), at))
 
     def _read_retention(self, line: bytes) -> None:
         """Register the ranges of a retention record, whose line was checked against its leaf."""
@@ -297,19 +330,21 @@ class _Check:
             self._add_head(note if isinstance(note, str) else "", verifiers)
         return None
 
-    def _add_head(self, note: str, verifiers: list[Verifier]) -> None:
+    def _add_head(self, note: str, verifiers: list[Verifier]) -> bool:
+        """Register a head; return False if no trusted key signed it, so that it proves nothing."""
         try:
             checkpoint = Checkpoint.parse(open_note(note, verifiers))
         except UnknownKeyError:
             # signed with an earlier key: the other heads must still cover every entry
             self._by_revoked = self._by_revoked or signed_by(note, self._revoked)
-            return
+            return False
         except NoteError as error:
             raise _Fault(f"a signed head is not genuine: {error}") from None
         if checkpoint.origin != self.origin:
             raise _Fault("a signed head is of another log")
         if self._heads.setdefault(checkpoint.size, checkpoint.root) != checkpoint.root:
             raise _Fault(f"two signed heads of size {checkpoint.size} differ: the log was forked")
+        return True
 
     def _compare(self) -> None:
         size = self.frontier.size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from phylactery_chassis.auth.jws import decode, encode, thumbprint
 from phylactery_chassis.errors import DomainError
+from phylactery_chassis.util.timestamps import to_timestamp
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.audit.checkpoint import Cosigner, NoteError, Verifier, signed_by
@@ -20,7 +21,7 @@ from phylactery_riskgate.audit.export import Exporter, ExportError, ShownValues,
 from phylactery_riskgate.audit.heads import HeadStore, of_issuer, read_notes
 from phylactery_riskgate.audit.log import AuditLog
 from phylactery_riskgate.audit.sealing import Vault
-from phylactery_riskgate.audit.verify import Report, Verification, check_lines
+from phylactery_riskgate.audit.verify import Adoption, Report, Verification, check_lines
 from phylactery_riskgate.cli.audit import heads as audit_heads
 from phylactery_riskgate.cli.audit import remote, retain
 from phylactery_riskgate.cli.audit import stream as audit_stream
@@ -134,18 +135,24 @@ def audit_verify(  # noqa: PLR0917 - typer's options
     is in the file itself; the author of the file chose that key, so nothing is verified without --key.
     """
     trusted = _public_keys(key) if key else None
-    kept = [note for path in checkpoint or () for note in _kept_notes(path)]
-    uncosigned = _uncosigned(kept, witness) if witness else ""
-    if uncosigned:
-        tell(as_json, {"ok": False, "problem": uncosigned}, f"NOT VERIFIED: {uncosigned}")
+    given = {path: _kept_notes(path) for path in checkpoint or ()}
+    kept = [note for notes in given.values() for note in notes]
+    empty = next((f"{path} contains no signed head, so it proves nothing" for path in given if not given[path]), "")
+    useless = empty or (_uncosigned(kept, witness) if witness else "")
+    if useless:
+        tell(as_json, {"ok": False, "problem": useless}, f"NOT VERIFIED: {useless}")
         raise typer.Exit(FAILED)
     if file is not None:
         found = verify_export(file, trusted, kept)
     else:
         settings = settings_of(data_dir=data_dir)
-        kept += _kept_here(settings)
+        here = _kept_here(settings)
 
         def check(connection: Connection, exporter: Exporter) -> Report:
+            # the exporter compared the database with the heads of this machine already, whichever key signed them
+            by_trusted = trusted or [key for key in exporter.keys if key.state is not KeyState.REVOKED]
+            known = [note for note in here if _signed_by_any(note, by_trusted)]
+            kept.extend(known)
             return check_lines(exporter.lines(connection), trusted or exporter.keys, kept)
 
         found = _over_database(settings, check)
@@ -160,17 +167,39 @@ def audit_verify(  # noqa: PLR0917 - typer's options
     if not proven:
         tell(as_json, facts, f"NOT VERIFIED: {_NO_KEY}")
         raise typer.Exit(UNPROVEN)
-    tell(as_json, facts, "\n".join(_verified(one, against_kept=one.origin in heads) for one in found.logs))
+    adopted = {one.log for log in found.logs for one in log.adopted}
+    lines = [_verified(one, against_kept=one.origin in heads, adopted=one.origin in adopted) for one in found.logs]
+    tell(as_json, facts, "\n".join([*lines, *_adoptions(found)]))
     if not as_json and not heads.issuperset(one.origin for one in found.logs):
         typer.echo(_NO_KEPT_HEAD, err=True)
 
 
-def _verified(one: Verification, *, against_kept: bool) -> str:
+def _verified(one: Verification, *, against_kept: bool, adopted: bool) -> str:
     """Print the result of the check; entries after the newest head can only be checked with a head kept elsewhere."""
     to = ", consistent with the given head" if against_kept else " up to the newest signed head there"
     hidden = f"; of {one.hidden} of them, which are others', the hash alone is in the file" if one.hidden else ""
     emptied = f"; {one.emptied} of them were emptied by retention, on record" if one.emptied else ""
-    return f"verified: {one.entries} entries of log '{one.origin}', complete and unaltered{to}{hidden}{emptied}"
+    whole = "complete and unaltered since the adoption" if adopted else "complete and unaltered"
+    return f"verified: {one.entries} entries of log '{one.origin}', {whole}{to}{hidden}{emptied}"
+
+
+def _adoptions(found: Report) -> list[str]:
+    """Say of each adoption on record what no signature vouches for: adopted entries were signed as they were found."""
+    return [
+        f"ADOPTED: the first {one.size} entries of log '{one.log}' were adopted unchecked at {_time(one)} (entry "
+        f"{one.index} of log '{log.origin}'): that nothing before was altered is the word of who adopted them"
+        for log in found.logs
+        for one in log.adopted
+    ]
+
+
+def _time(one: Adoption) -> str:
+    return to_timestamp(one.time_us).ToJsonString()
+
+
+def _signed_by_any(note: str, keys: Sequence[PublicKey | Verifier]) -> bool:
+    name = note.partition("\n")[0]
+    return signed_by(note, [key if isinstance(key, Verifier) else Verifier(name, key.raw) for key in keys])
 
 
 def _facts(found: Report, heads: set[str]) -> dict[str, Any]:
@@ -191,6 +220,10 @@ def _facts(found: Report, heads: set[str]) -> dict[str, Any]:
                 "hidden_entries": one.hidden,
                 "emptied_entries": one.emptied,
                 "against_kept_head": one.origin in heads,
+                "adopted": [
+                    {"log": adopted.log, "entries": adopted.size, "time": _time(adopted), "index": adopted.index}
+                    for adopted in one.adopted
+                ],
             }
             for one in found.logs
         ],
