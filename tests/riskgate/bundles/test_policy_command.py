@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -275,7 +276,7 @@ async def test_evaluate_of_a_decision_that_was_stopped_exits_as_a_refusal(gate, 
     else:
         await ines.freeze("tool", "read_file")
     again = await remote("ana", "evaluate", call)
-    assert (again.exit_code, again.stdout.startswith("STOPPED; it was ALLOW")) == (3, True)
+    assert (again.exit_code, again.stdout.startswith("BLOCKED")) == (3, True)
 
 
 @pytest.mark.slow
@@ -416,3 +417,16 @@ def test_a_fault_in_a_policy_without_a_fraction_has_no_hint_about_decimals(tmp_p
     broken = policy("a", 'forbid (principal, action == Action::"pay", resource) when { 1 ! "over 0.5" }; // 0.5')
     result = run("policy", "check", small_bundle(tmp_path / "b", [PAY], broken + ALLOW_ALL))
     assert (result.exit_code, "not a Cedar policy" in result.stdout, "decimal" in result.stdout) == (1, True, False)
+
+
+@pytest.mark.parametrize("left", ["none", "empty", "no case"])
+def test_without_a_case_nothing_was_tested_and_that_fails(folder: Path, tmp_path: Path, left: str) -> None:
+    shutil.rmtree(folder / "tests", ignore_errors=True)
+    if left != "none":
+        (folder / "tests").mkdir()
+    if left == "no case":
+        (folder / "tests" / "later.yaml").write_text("cases: []\n")
+    for more in ((), ("--coverage",), ("--mutation",), ("--junit", str(tmp_path / "junit.xml"))):
+        found = run("policy", "test", folder, *more)
+        assert (found.exit_code, "nothing was tested" in found.output) == (1, True), found.output
+    assert json.loads(run("policy", "test", folder, "--json").stdout)["ok"] is False

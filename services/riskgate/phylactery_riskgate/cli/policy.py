@@ -13,7 +13,7 @@ from phylactery_riskgate.domain.bundle.bundle import Bundle
 from phylactery_riskgate.domain.bundle.case_runner import covered, run_bundle_tests, surviving
 from phylactery_riskgate.domain.bundle.cases import CaseResult
 from phylactery_riskgate.domain.bundle.diff import diff
-from phylactery_riskgate.domain.bundle.files import read_folder
+from phylactery_riskgate.domain.bundle.files import TESTS_FOLDER, read_folder
 from phylactery_riskgate.domain.bundle.report import BundleFinding, BundleReport, Severity, examine, faults_of
 from phylactery_riskgate.domain.documents import BundleError
 
@@ -66,7 +66,8 @@ def policy_test(  # noqa: PLR0917 - typer's options
 ) -> None:
     """Run the cases in a bundle's tests folder.
 
-    Exit code 1: a case came out differently, or with --mutation no case noticed a forgotten or turned-around policy.
+    Exit code 1: a case came out differently, there is no case, or with --mutation no case noticed a forgotten or
+    turned-around policy.
     """
     bundle = accepted(folder, as_json=as_json)
     results = run_bundle_tests(bundle)
@@ -75,7 +76,10 @@ def policy_test(  # noqa: PLR0917 - typer's options
     lines.append(f"{len(results) - len(failed)} of {len(results)} cases passed")
     failures = [{"case": result.name, "differences": list(result.differences)} for result in failed]
     facts: dict[str, Any] = {"cases": len(results), "failures": failures}
-    bad = bool(failed)
+    bad = bool(failed) or not results
+    if not results:
+        facts["problem"] = f"no case in {folder / TESTS_FOLDER}, so nothing was tested"
+        lines = [f"FAILED: {facts['problem']}; write what must be allowed, asked and blocked in a .yaml file there"]
     if junit is not None:
         _write_junit(junit, results)
     if coverage:
