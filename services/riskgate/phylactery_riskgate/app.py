@@ -86,7 +86,7 @@ class RiskGate:
             vault=Vault(data_key),
             data_key_id=keys.ring.data_key_id,
             signer=lambda: keys.ring.signer,
-            heads=HeadStore(settings.heads_dir),
+            heads=HeadStore(settings.heads_dir, settings.keys_dir),
             sign_every=settings.checkpoint_every,
         )
         self.core = DecisionContext(

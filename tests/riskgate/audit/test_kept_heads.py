@@ -74,6 +74,12 @@ def in_file(folder: Path, work: Callable[[sa.Connection], None]) -> None:
     engine.dispose()
 
 
+def forget_heads(gate: Any) -> None:
+    """Leave a data folder as versions without kept heads did: nothing says that there ever were any."""
+    shutil.rmtree(gate.settings.heads_dir)
+    (gate.settings.keys_dir / "heads.begun").unlink()
+
+
 async def refusal_to_start(gate: Any) -> str:
     with pytest.raises(StartError) as caught:
         await build(gate.settings)
@@ -219,7 +225,7 @@ async def test_a_database_of_an_earlier_version_is_adopted_once_and_that_is_on_r
     gate = await make_gate()
     await fill(gate.person("ana"), call, 3)
     await gate.stop()
-    shutil.rmtree(gate.settings.heads_dir)
+    forget_heads(gate)
     gate = await make_gate()
     [record] = gate.records("heads_adopted")
     assert {name: one["size"] for name, one in record["logs"].items()} == {LOG: 3}
@@ -234,7 +240,7 @@ async def test_what_does_not_fit_the_heads_an_earlier_version_signed_is_not_adop
     gate = await make_gate()
     await fill(gate.person("ana"), call, 3)
     await gate.stop()
-    shutil.rmtree(gate.settings.heads_dir)
+    forget_heads(gate)
     note = sqlite3.connect(gate.folder / "riskgate.db").execute("SELECT note, size FROM audit_checkpoints").fetchone()
 
     def forge(connection: sa.Connection) -> None:
@@ -361,6 +367,46 @@ async def test_a_file_of_kept_heads_that_was_removed_is_missed_before_anything_e
     await fill(ana, call, 1, "later")
     await gate.stop()
     gate.heads.path(LOG).unlink()
+    assert "the file was removed" in await refusal_to_start(gate)
+
+
+@pytest.mark.parametrize("rewritten", [True, False])
+@pytest.mark.parametrize("how", ["removed", "emptied", "another folder", "cut"])
+async def test_heads_that_are_gone_are_missed_and_nothing_is_adopted_in_their_place(
+    make_gate, call, tmp_path, how, rewritten
+):
+    gate = await make_gate(checkpoint_every=2)
+    await fill(gate.person("ana"), call, 3)
+    await gate.stop()
+    if rewritten:
+        in_file(gate.folder, rewrite)
+    if how == "another folder":
+        gate.settings = gate.settings.model_copy(update={"heads_dir": tmp_path / "elsewhere"})
+        gate.settings.heads_dir.mkdir()
+    elif how == "cut":
+        for file in gate.settings.heads_dir.glob("*.heads"):
+            file.write_text("")
+    else:
+        shutil.rmtree(gate.settings.heads_dir)
+        if how == "emptied":
+            gate.settings.heads_dir.mkdir()
+    for _ in range(2):
+        told = await refusal_to_start(gate)
+        assert "the file was removed" in told, told
+        assert "riskgate audit adopt" in told
+    assert not [one for one in gate.settings.heads_dir.glob("*.heads") if one.stat().st_size]
+
+
+async def test_an_installation_that_was_begun_before_is_marked_at_its_next_start(make_gate, call):
+    gate = await make_gate()
+    await fill(gate.person("ana"), call, 2)
+    await gate.stop()
+    mark = gate.settings.keys_dir / "heads.begun"
+    mark.unlink()
+    gate = await make_gate()
+    await gate.stop()
+    assert mark.exists()
+    shutil.rmtree(gate.settings.heads_dir)
     assert "the file was removed" in await refusal_to_start(gate)
 
 

@@ -34,6 +34,7 @@ from phylactery_riskgate.store.audit_search import newest_checkpoint
 
 _SUFFIX = ".heads"
 _BEGUN = "begun"
+_KEPT_ELSEWHERE = "heads.begun"
 _TAIL_BYTES = 64 * 1024
 
 _log = get_logger("heads")
@@ -98,8 +99,13 @@ class HeadFile:
 class HeadStore:
     """A folder with a file of kept heads per log. Processes and threads may share it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, beside: Path | None = None) -> None:
+        """Set the folder; ``beside`` is another one, of the keys, which also records that heads are kept.
+
+        A folder that says by itself that it was begun says nothing once it is removed, or an empty one is named.
+        """
         self.folder = folder
+        self._marks = (folder / _BEGUN, *(() if beside is None else (beside / _KEPT_ELSEWHERE,)))
 
     def path(self, log: str) -> Path:
         """Return the file of a log."""
@@ -167,15 +173,28 @@ class HeadStore:
     @property
     def begun(self) -> bool:
         """Return True if the logs of the database were adopted once: since then each has its file from the start."""
-        return (self.folder / _BEGUN).exists()
+        return any(one.exists() for one in self._marks)
 
     def begin(self) -> None:
-        """Mark that nothing is adopted from now on without an operator. Raise Unavailable STORE_UNAVAILABLE."""
-        with _faults_told(self.folder):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self.folder / _BEGUN, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            os.close(descriptor)
-            sync_folder(self.folder)
+        """Mark that nothing is adopted from now on without an operator. Raise Unavailable STORE_UNAVAILABLE.
+
+        Installations of earlier versions get the mark in the folder of the keys at their next start. Where that folder
+        is read-only, it has no mark, which is logged.
+        """
+        for mark in self._marks:
+            if mark.exists():
+                continue
+            try:
+                with _faults_told(mark.parent):
+                    mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+                    sync_folder(mark.parent)
+            except Unavailable:
+                if mark.parent == self.folder:
+                    raise
+                _log.warning(
+                    "it would not be noticed if the heads were removed: no mark can be written", mark=str(mark)
+                )
 
 
 def require_growth(connection: Connection, store: HeadStore, log: str, last: KeptHead, frontier: Frontier) -> None:

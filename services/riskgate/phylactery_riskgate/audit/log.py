@@ -171,8 +171,7 @@ class AuditLog:
 
     def opened(self) -> None:
         """End adoption, once what ``open`` adopted is on record."""
-        if not self._store.begun:
-            self._store.begin()
+        self._store.begin()
 
     def _begin_file(self, connection: Connection, frontier: Frontier) -> None:
         """Create the log's file of kept heads if there is none, and bring it up to date."""

@@ -98,7 +98,7 @@ def _record(
             vault=Vault(ring.data_key),
             data_key_id=ring.data_key_id,
             signer=lambda: ring.signer,
-            heads=HeadStore(settings.heads_dir),
+            heads=HeadStore(settings.heads_dir, settings.keys_dir),
             sign_every=1,
         )
 

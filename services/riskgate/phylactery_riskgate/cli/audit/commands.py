@@ -234,7 +234,7 @@ def _over_database(settings: RiskGateSettings, work: Callable[[Connection, Expor
     """Read the service's database, one snapshot of it. End the command where there is none."""
     with open_database(settings) as database:
         ring = keys_of(settings)
-        heads = HeadStore(settings.heads_dir)
+        heads = HeadStore(settings.heads_dir, settings.keys_dir)
         exporter = Exporter(settings.issuer, ring.public, ring.signer, heads, _shown(ring) if values else None)
         try:
             return database.read_sync(lambda connection: work(connection, exporter))
@@ -295,7 +295,7 @@ def _kept_here(settings: RiskGateSettings) -> list[str]:
 
     A process that was killed while it began a log leaves a head of nothing, and no log.
     """
-    store = HeadStore(settings.heads_dir)
+    store = HeadStore(settings.heads_dir, settings.keys_dir)
     try:
         found = [store.last(name) for name in store.names() if of_issuer(name, settings.issuer)]
     except DomainError as error:

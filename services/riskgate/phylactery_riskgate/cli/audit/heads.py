@@ -66,7 +66,7 @@ def adopt_logs(
     if not reason.strip():
         raise unusable("--reason says why; it is recorded")
     settings = settings_of(data_dir=data_dir)
-    store = HeadStore(settings.heads_dir)
+    store = HeadStore(settings.heads_dir, settings.keys_dir)
     found = _over_database(settings, lambda connection: _compared(connection, settings))
     names = log or [one["log"] for one in found if one["problem"]]
     strange = sorted(set(names) - {one["log"] for one in found})
@@ -89,7 +89,7 @@ def adopt_logs(
 
 def _compared(connection: Connection, settings: RiskGateSettings) -> list[dict[str, Any]]:
     """Return all logs, in the database or the heads folder, with their problems."""
-    store = HeadStore(settings.heads_dir)
+    store = HeadStore(settings.heads_dir, settings.keys_dir)
     kept = {name for name in store.names() if of_issuer(name, settings.issuer)}
     last = {name: store.last(name) for name in sorted(kept)}  # before the database, which keeps growing
     there = {name for name in rows.log_names(connection) if of_issuer(name, settings.issuer)}
