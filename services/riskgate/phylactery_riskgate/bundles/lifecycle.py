@@ -536,7 +536,7 @@ class Policies:
         texts = await self._kept(head.hash)
 
         def prepare() -> DecisionEngine:
-            files = read_parts((name, text.encode()) for name, text in texts.items())
+            files = read_parts(((name, text.encode()) for name, text in texts.items()), stored=True)
             if files.hash != head.hash:
                 raise BundleError(head.hash, 0, f"was altered in the database: its files are {files.hash}")
             self._acceptance.signer_of(files, head.revision)

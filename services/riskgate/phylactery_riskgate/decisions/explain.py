@@ -123,7 +123,7 @@ class Explaining:
         files = await self._core.database.read(lambda connection: find_files(connection, recalled.bundle_hash))
         if files is None:
             raise _unexplainable(recalled.decision_id, f"bundle revision {recalled.bundle_revision} is not stored")
-        kept = read_parts((name, text.encode()) for name, text in files.items())
+        kept = read_parts(((name, text.encode()) for name, text in files.items()), stored=True)
         if kept.hash != recalled.bundle_hash:
             raise _unexplainable(recalled.decision_id, "the bundle that decided was altered in the database")
         self._earlier = await asyncio.to_thread(lambda: DecisionEngine(read_bundle(kept)))

@@ -6,6 +6,7 @@ counts are bounded, and only regular files inside the folder are opened.
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import stat
@@ -36,6 +37,29 @@ _MAX_NAME = 200
 _MAX_SHOWN = 100
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,3}")
 _MAX_DEPTH = 4
+_FILES = (SETTINGS_FILE, TOOLS_FILE, ENTITIES_FILE, SIGNATURE_FILE)
+_FOLDERS = (POLICIES_FOLDER, TESTS_FOLDER)
+_DOCUMENT = re.compile(r"[A-Za-z0-9_-]+\.md|LICENSE|NOTICE")
+"""Documents beside the bundle's files, which nobody takes for one of them."""
+_IGNORED = re.compile(
+    r"\.\..*|\.git|\.github|\.idea|\.vscode|\.gitignore|\.gitattributes|\.gitkeep|\.keep|\.editorconfig|\.DS_Store"
+    r"|\..*\.sw[a-p]|__pycache__|__init__\.py"
+)
+"""Hidden names that are not read and not a fault: those of Kubernetes' volumes, version control and editors."""
+_CONTENTS = f"{', '.join(_FILES)}, {POLICIES_FOLDER}/*.cedar and {TESTS_FOLDER}/*.yaml"
+_NEAR = 0.6
+_OTHER_WORDS = {
+    "budget": SETTINGS_FILE,
+    "budgets": SETTINGS_FILE,
+    "classes": SETTINGS_FILE,
+    "config": SETTINGS_FILE,
+    "limits": SETTINGS_FILE,
+    "settings": SETTINGS_FILE,
+    "catalog": TOOLS_FILE,
+    "users": ENTITIES_FILE,
+    "groups": ENTITIES_FILE,
+}
+"""What people call the contents of these files, by file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +92,7 @@ def single_user_bundle_folder() -> Path:
 
 
 def read_folder(folder: Path) -> BundleFiles:
-    """Read every file of a folder, once. Names that begin with "." or "__" are ignored.
+    """Read every file of a folder, once. Of hidden ones, a closed list is ignored, and any other is a fault.
 
     A folder with a base inherits every file that it does not contain itself. The result is one bundle, hashed, signed
     and stored as a whole.
@@ -110,8 +134,11 @@ def _parts(folder: Path) -> dict[str, bytes]:
     return parts
 
 
-def read_parts(parts: Iterable[tuple[str, bytes]]) -> BundleFiles:
+def read_parts(parts: Iterable[tuple[str, bytes]], *, stored: bool = False) -> BundleFiles:
     """Read files given as names and bytes.
+
+    A file that nothing reads is a fault: a policy in it would not decide. ``stored`` ones were accepted before, also by
+    a version that ignored such files.
 
     Raises:
         BundleError: a name, a size or a text is not allowed in a bundle; lists every fault.
@@ -124,7 +151,7 @@ def read_parts(parts: Iterable[tuple[str, bytes]]) -> BundleFiles:
         if count >= MAX_FILES or size > MAX_BUNDLE_BYTES:
             limits = f"{MAX_FILES} files and {MAX_BUNDLE_BYTES} bytes"
             raise BundleError(_shown(name), 0, f"is one too many: a bundle has at most {limits}")
-        text = faults.catch(partial(_text, name, data, texts))
+        text = faults.catch(partial(_text, name, data, texts, stored=stored))
         texts[name] = text or ""
     faults.check()
     signature = texts.pop(SIGNATURE_FILE, "")
@@ -140,6 +167,8 @@ def _walk(folder: Path, below: str, root: Path, depth: int) -> Iterator[tuple[st
         raise BundleError(below or str(folder), 0, f"cannot be read ({error.strerror})") from error
     for entry in entries:
         if entry.startswith((".", "__")):
+            if not _IGNORED.fullmatch(entry):
+                raise BundleError(_shown(f"{below}{entry}"), 0, "is hidden, so it would not be read" + _rename(entry))
             continue
         name, path = f"{below}{entry}", folder / entry
         if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
@@ -163,11 +192,45 @@ def _read(name: str, path: Path) -> bytes:
         raise BundleError(_shown(name), 0, f"cannot be read ({error.strerror})") from error
 
 
-def _text(name: str, data: bytes, known: Mapping[str, str]) -> str:
+def _rename(entry: str) -> str:
+    """Say which visible name a hidden one may have meant."""
+    seen = entry.lstrip("._")
+    return f"; rename it to '{_shown(seen)}', or move it out of the bundle" if seen else "; move it out of the bundle"
+
+
+def _unread(name: str) -> str:
+    """Return why nothing would read a file, with the nearest name that is read; empty for what is read."""
+    if name in _FILES or _DOCUMENT.fullmatch(name):
+        return ""
+    top, _, rest = name.partition("/")
+    if rest and top in _FOLDERS:
+        return ""
+    meant = _meant(name)
+    return "would not be read" + (f": did you mean '{meant}'?" if meant else f": a bundle contains {_CONTENTS}")
+
+
+def _meant(name: str) -> str:
+    """Return the name in a bundle that is nearest to another one, empty if none is near."""
+    *folders, base = name.split("/")
+    stem, _, ending = base.lower().rpartition(".")
+    folder = next(iter(difflib.get_close_matches(folders[0].lower(), _FOLDERS, 1, _NEAR)), "") if folders else ""
+    if folder:
+        return "/".join((folder, *folders[1:], base))
+    if ending == "cedar":
+        return f"{POLICIES_FOLDER}/{base}"
+    if ending not in ("yaml", "yml", "json"):
+        return next(iter(difflib.get_close_matches(base.lower(), (*_FILES, BASE_FILE), 1, _NEAR)), "")
+    by_stem = {one.partition(".")[0]: one for one in (SETTINGS_FILE, TOOLS_FILE, ENTITIES_FILE)} | _OTHER_WORDS
+    return by_stem.get(next(iter(difflib.get_close_matches(stem, by_stem, 1, _NEAR)), ""), "")
+
+
+def _text(name: str, data: bytes, known: Mapping[str, str], *, stored: bool) -> str:
     if len(name) > _MAX_NAME or _NAME.fullmatch(name) is None:
         raise BundleError(_shown(name), 0, "a file is named with letters, digits, _ . and -, in at most 3 folders")
     if name in known:
         raise BundleError(name, 0, "stands twice")
+    if not stored and (why := _unread(name)):
+        raise BundleError(name, 0, why)
     top, _, rest = name.partition("/")
     if rest and top == POLICIES_FOLDER and not name.endswith(".cedar"):
         raise BundleError(name, 0, "in policies/ every file ends in .cedar")
