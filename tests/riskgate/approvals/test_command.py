@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from phylactery.riskgate.v1 import types_pb2
+from phylactery_riskgate.cli.approvals.view import _in_short
 
 from tests.support.processes.commands import Finished, run_riskgate
 from tests.support.processes.interrupts import interruptible
@@ -314,3 +315,18 @@ async def test_no_argument_paints_or_forges_a_line_of_the_table(gate, ana, call)
     assert hostile(lines) == []
     assert sum("/content" in line for line in lines) == 1
     assert not [line for line in lines if line.lstrip().startswith("▶  new")]
+
+
+def test_a_line_of_the_list_shows_what_matters_of_every_call() -> None:
+    def line(*arguments: tuple[str, str, bool], left_out: int = 0) -> str:
+        listed = [types_pb2.ArgumentView(path=path, display=shown, control=by) for path, shown, by in arguments]
+        return _in_short(types_pb2.Approval(arguments=listed, arguments_left_out=left_out))
+
+    refund = (("/order", "A-17", True), ("/note", "as agreed " * 30, False), ("/amount", "1299.00", False))
+    assert line(*refund).startswith("/order A-17, /amount 1299.00, /note as agreed as agreed")
+    assert line(("/to", "bob@acme.es", True), ("/amount", "5", True)) == "/amount 5, /to bob@acme.es"
+    assert line() == ""
+    assert line(("/a", "1", True), left_out=3) == "/a 1 … +3"
+    many = line(*((f"/field_{number}", "x" * 50, False) for number in range(20)))
+    assert (len(many) < 200, many.endswith(" … +18")) == (True, True), many
+    assert "\x1b" not in line(("/a", "\x1b[31mred", True))

@@ -23,6 +23,7 @@ _RISK_STYLES = {"low": "green", "medium": "yellow", "high": "bold red", "critica
 _CHANGE_STYLES = {"CHANGED": "bold yellow", "NEW": "bold cyan", "REMOVED": "bold red", "SAME": "dim"}
 _ORIGIN_STYLES = {"USER": "green", "REGISTRY": "", "POINTED": "yellow", "FOREIGN": "bold red"}
 _SHORT = 60
+_LINE = 160
 
 
 def safe(text: str, longest: int = _LONGEST) -> str:
@@ -74,7 +75,7 @@ class ApprovalView:
                 Text(self._expiry(one)),
                 self._risk(one),
                 Text(safe(one.tool)),
-                Text(_first(one)),
+                Text(_in_short(one)),
                 Text(f"{safe(one.approval_class)} {one.votes}/{one.votes_needed}"),
                 Text(safe(one.requester)),
             )
@@ -185,10 +186,19 @@ class ApprovalView:
         return self.say("minutes", minutes=left // 60, seconds=f"{left % 60:02}") if left > 0 else self.say("over")
 
 
-def _first(one: types_pb2.Approval) -> str:
-    """Return the first argument in a few words: a control argument, where there is one."""
-    if not one.arguments:
-        return ""
-    argument = one.arguments[0]
-    text = f"{safe(argument.path)} {safe(argument.display)}"
-    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+def _in_short(one: types_pb2.Approval) -> str:
+    """Return the arguments in one line: control arguments, then the shorter values, such as an amount.
+
+    Each is cut at _SHORT characters, and those beyond _LINE are counted.
+    """
+    pieces: list[str] = []
+    room = _LINE
+    for argument in sorted(one.arguments, key=lambda one: (not one.control, len(one.display))):
+        piece = f"{safe(argument.path)} {safe(argument.display)}"
+        piece = piece if len(piece) <= _SHORT else piece[: _SHORT - 1] + "…"
+        room -= len(piece)
+        if room < 0:
+            break
+        pieces.append(piece)
+    left = len(one.arguments) + one.arguments_left_out - len(pieces)
+    return ", ".join(pieces) + (f" … +{left}" if left else "")
