@@ -219,3 +219,14 @@ async def test_the_same_execution_gets_no_receipt_for_other_arguments(gate, ana,
     refusal = await refused(ana.redeem(permit, call(READ[0], '{"path":"other.txt"}')))
     assert (refusal.reason, refusal.metadata["factor"]) == ("ARGS_MISMATCH", "argument_hash")
     assert gate.count("redemptions") == 1
+
+
+async def test_a_receipt_says_who_proposed_the_call_with_which_roles_and_by_which_bundle(gate, call):
+    for person, actor, roles in ((gate.person("ana"), "", ["caller"]), (gate.through_agent("ben"), "agent", None)):
+        proposed = call(*READ, f"c-{actor or 'ana'}")
+        permit = (await person.evaluate(proposed)).permit
+        receipt = (await person.redeem(permit, proposed, execution=f"execution-{actor or 'ana'}")).receipt
+        claims = verify(receipt, TokenType.RECEIPT, gate.keys.verifying).values
+        assert claims["actor"] == actor
+        assert claims["roles"] == (roles or claims["roles"])
+        assert claims["bundle_hash"] == gate.records("redeemed")[-1]["bundle_hash"] != ""

@@ -425,6 +425,9 @@ class Redemptions:
             "bundle_revision": attempt.verdict.bundle_revision,
             "stakes": attempt.verdict.stakes,
             "low_stakes": attempt.verdict.by_low_stakes,
+            "bundle_hash": attempt.verdict.bundle_hash,
+            "actor": who.actor,
+            "roles": sorted(who.roles),
         }
         body = _place(asked) | {
             "decision_id": decision.id,
