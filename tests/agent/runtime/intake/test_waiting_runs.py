@@ -35,9 +35,12 @@ OTHER = 'añade "línea" a lista.txt'
 LINE = 'Aún espero tu sí o tu no: «escribe "hola" en notas.txt».'
 
 
-def active(run_id: str, status: str = "suspended", *, approval_id: str = "", spoke: int = 0, also: str = "") -> Any:
-    card = [ApprovalRequest(name, "write_file", "self") for name in (approval_id, also) if name]
-    return SimpleNamespace(run_id=run_id, status=status, approval_id=approval_id, card=card_json(card), spoke_at=spoke)
+def active(
+    run_id: str, status: str = "suspended", *, approval_id: str = "", spoke: int = 0, also: str = "", reply: str = ""
+) -> Any:
+    card = card_json([ApprovalRequest(name, "write_file", "self") for name in (approval_id, also) if name])
+    told = {"spoke_at": spoke, "last_reply": reply.encode()}
+    return SimpleNamespace(run_id=run_id, status=status, approval_id=approval_id, card=card, **told)
 
 
 def said(text: str, kind: str = "message", run_id: str = "", form: str = "") -> Any:
@@ -48,6 +51,12 @@ def said(text: str, kind: str = "message", run_id: str = "", form: str = "") -> 
 ONE = active("one", approval_id="ap_number1", spoke=1, also="ap_number1b")
 TWO = active("two", approval_id="ap_number2", spoke=3)
 ASKS = active("asks", spoke=2)
+UNCLEAR = (
+    "No he entendido «zas zas»; «ayuda» muestra lo que puedo hacer.",
+    "I didn't get “zas zas”; “help” shows what I can do.",
+    f"No está claro a qué respondes, así que no he cambiado nada.\n\n{LINE}",
+    "It is not clear what you are answering, so I changed nothing.",
+)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +97,15 @@ ASKS = active("asks", spoke=2)
 def test_a_message_is_for_the_run_it_answers_and_otherwise_for_one_of_its_own(turn: Any, runs: list[Any], found: Any):
     run = run_for(turn, runs)
     assert (run and run.run_id) == found
+
+
+@pytest.mark.parametrize("reply", UNCLEAR)
+@pytest.mark.parametrize("words", ["sí", "yes, please", "no", "mejor no", "👍", "/approve", "/reject"])
+def test_an_answer_is_for_no_run_that_only_did_not_understand_where_another_asked(words: str, reply: str):
+    lost, asks = active("lost", spoke=9, reply=reply), active("asks", spoke=7, reply="¿En qué archivo?")
+    for runs, found in (([lost, ONE, TWO], TWO), ([lost, asks, ONE], asks), ([lost, ONE], ONE)):
+        assert run_for(said(words), runs) is found
+    assert run_for(said("lee a.txt"), [lost, ONE]) is lost
 
 
 def test_a_thread_in_which_as_many_wait_as_may_opens_no_other_run():
@@ -421,13 +439,21 @@ async def test_a_yes_after_something_else_was_said_counts_only_once_it_is_clear_
     assert system.sandbox.joinpath("notas.txt").read_text() == "hola"
 
 
-async def test_a_yes_is_not_taken_for_one_where_nothing_was_understood_in_between(system: System, ana: Person) -> None:
+@pytest.mark.parametrize("lost", ["zas zas", "sí, pero en otro archivo", "quizás", "only if Ana agrees"])
+@pytest.mark.parametrize(("answer", "written"), [("sí", True), ("no", False)])
+async def test_a_yes_or_no_after_what_was_not_understood_is_asked_about_once_with_the_card(
+    system: System, ana: Person, lost: str, answer: str, written: bool
+) -> None:
     asked = await ana.say(WRITE)
-    assert (await ana.say("zas zas")).run.reason == "AWAITING_USER_INPUT"
-    unclear = await ana.say("sí", shown_approvals=shown(asked))
-    assert unclear.reply.text == f"No está claro a qué respondes, así que no he cambiado nada.\n\n{LINE}"
-    assert (await ana.run(asked.run.id)).status == SUSPENDED
+    assert (await ana.say(lost)).run.reason == "AWAITING_USER_INPUT"
+    unclear = await ana.say(answer, shown_approvals=shown(asked))
+    assert unclear.reply.text.startswith("No está claro a qué respondes, así que no he cambiado nada.")
+    assert unclear.reply.text.count("notas.txt") == 1
+    assert unclear.pending_approval.approval_id == asked.pending_approval.approval_id, "what it may be for is shown"
     assert list(system.sandbox.iterdir()) == []
+    ended = await ana.say(answer, shown_approvals=shown(unclear))
+    assert (ended.run.id, ended.run.status) == (asked.run.id, DONE)
+    assert [path.name for path in system.sandbox.iterdir()] == ["notas.txt"] * written
 
 
 async def test_one_of_two_is_cancelled_and_the_other_goes_on(system: System, ana: Person) -> None:

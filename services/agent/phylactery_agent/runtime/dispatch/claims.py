@@ -33,7 +33,7 @@ from phylactery_agent.runtime.dispatch.leases import (
 from phylactery_agent.runtime.handoff.queue import STOPPED_FOR_PERSON
 from phylactery_agent.runtime.intake.coalescing import coalesce
 from phylactery_agent.runtime.intake.rows import FORM_GRAPH, FORM_IS_OPEN, FORM_RUN, insert_run, turn_of
-from phylactery_agent.runtime.intake.waiting import SPOKE_AT, run_for
+from phylactery_agent.runtime.intake.waiting import LAST_REPLY, SPOKE_AT, run_for
 from phylactery_agent.runtime.privacy.erasure_store import lock_threads, remove_threads
 from phylactery_agent.runtime.runs.status import ACTIVE, SERVED, RunStatus, advance
 from phylactery_agent.runtime.runs.store import run_of
@@ -90,6 +90,7 @@ _ACTIVE_RUNS = Query(
         (RUNS.c.lease_until_us - LEASE_NOW).label("left_us"),
         (RUNS.c.due_us - LEASE_NOW).label("wait_us"),
         SPOKE_AT.label("spoke_at"),
+        LAST_REPLY.label("last_reply"),
         _active.scalar_subquery().label("active"),
     )
     .where(*_OF_THREAD)

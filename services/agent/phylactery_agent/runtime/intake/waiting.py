@@ -16,6 +16,7 @@ from phylactery_chassis.db.statements import Query
 from sqlalchemy.engine import Connection
 
 from phylactery_agent.graph.core.state import StepStatus
+from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.i18n.texts import is_unknown, shortened
 from phylactery_agent.ports import ApprovalRequest, EffectState, Language
 from phylactery_agent.rules.commands import Command, read_command
@@ -33,6 +34,10 @@ MAX_WAITING: Final = 8
 
 SPOKE_AT: Final = sa.select(INBOX.c.position).where(INBOX.c.turn_id == RUNS.c.turn_id).correlate(RUNS).scalar_subquery()
 """The position in its thread of a run's last turn; the run with the greatest one spoke last."""
+LAST_REPLY: Final = (
+    sa.select(INBOX.c.reply_text).where(INBOX.c.turn_id == RUNS.c.turn_id).correlate(RUNS).scalar_subquery()
+)
+"""What a run said last."""
 _since = INBOX.alias()
 _REMINDED: Final = sa.exists().where(
     _since.c.thread_key == RUNS.c.thread_key,
@@ -129,8 +134,9 @@ def run_for(
 ) -> Any | None:
     """Return the active run of its thread in which a turn is served, or None if it opens a new run.
 
-    An answer is for the run it names, and one that names none is for the run that spoke last. A command to the
-    conversation and the words that begin a form are for no run that waits. Other words are for a run that asked the
+    An answer is for the run it names, and one that names none is for the run that spoke last, unless that only said
+    that it had not understood: then for the newest that asked something, which shows its question again. A command to
+    the conversation and the words that begin a form are for no run that waits. Other words are for a run that asked the
     person something, unless a form is open, which asks in its place; otherwise for a new run, unless too many wait
     already. While a person has the thread, only an answer that names its approval is for a run that waits: everything
     else is said to that person. A yes or no that names no approval, where the run of the open form's review
@@ -152,7 +158,7 @@ def run_for(
         return None
     if waiting and is_answer(turn.text):
         since = spoke[0].run_id == form_run and turn.position > (spoke[0].spoke_at or 0) + 1
-        return None if since else spoke[0]
+        return None if since else next((run for run in spoke if run.approval_id or _asked(run.last_reply)), spoke[0])
     asks = [] if form_open else [run for run in spoke if not run.approval_id]
     takes = asks or (waiting if len(waiting) >= MAX_WAITING else [])
     return takes[0] if takes else None
@@ -195,10 +201,22 @@ def _cut(connection: Connection, row: Any) -> WaitingRun:
     )
 
 
+def _asked(reply: bytes | None) -> bool:
+    """Return True unless a run's last reply only said that the person's words, or their yes or no, were not clear."""
+    said = _first_part(reply)
+    unclear = tuple(in_each_language("answer_to_nothing").values())
+    return not (said.startswith(unclear) or any(is_unknown(said, language) for language in get_args(Language)))
+
+
+def _first_part(reply: bytes | None) -> str:
+    """Return a stored reply without what it says of masks before, and of what else waits behind."""
+    return without_masks_told(to_text(reply or b"")).partition("\n\n")[0]
+
+
 def _waiting(row: Any) -> WaitingRun:
     steps = json.loads(row.steps)
     stand = {status: tuple(one["description"] for one in steps if one["status"] == status) for status in _STATUSES}
-    card, reply = card_of(row), without_masks_told(to_text(row.reply_text or b"")).partition("\n\n")[0]
+    card, reply = card_of(row), _first_part(row.reply_text)
     over = not card and (stand["failed"] or stand["blocked"])  # its reply said what is not done: it only goes on anew
     unknown = any(is_unknown(reply, language) for language in get_args(Language))
     words = to_text(row.text) if row.kind == "message" else ""
