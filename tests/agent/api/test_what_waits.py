@@ -173,6 +173,54 @@ async def test_a_guest_is_told_what_expired_and_asks_again(
     assert second.pending_approval.approval_id not in {"", first.pending_approval.approval_id}
 
 
+@pytest.mark.parametrize(
+    ("asked", "answers", "again"),
+    [
+        ('write "hello" to late.txt', ("yes",), "again"),
+        ('write "hello" to late.txt', ("yes please", "go ahead", "👍"), "do it again please"),
+        ('escribe "hola" en late.txt', ("sí", "sí, hazlo"), "otra vez"),
+        ('añade "hola" a late.txt', ("no",), "hazlo de nuevo"),
+    ],
+)
+async def test_what_expired_is_asked_again_after_an_answer_that_came_too_late(
+    ana: Person, system: System, asked: str, answers: Sequence[str], again: str
+) -> None:
+    first = await ana.say(asked)
+    await expires(system, ana)
+    for answer in answers:
+        assert not (await ana.say(answer)).HasField("pending_approval")
+    second = await ana.say(again)
+    assert second.pending_approval.approval_id not in {"", first.pending_approval.approval_id}
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ('escribe "x" en a.txt', "sí si es gratis"),
+        ('escribe "x" en a.txt', "sí (creo)"),
+        ('escribe "x" en a.txt', "supongo"),
+        ('escribe "x" en a.txt', "n"),
+        ('escribe "x" en a.txt', "negativo"),
+        ('write "x" to a.txt', "yes, I think"),
+        ('write "x" to a.txt', "yes if it is safe"),
+    ],
+)
+async def test_half_an_answer_is_told_in_one_statement_what_still_waits(ana: Person, asked: str, words: str) -> None:
+    await ana.say(asked)
+    told = (await ana.say(words)).reply.text
+    assert told in (f"Aún espero tu sí o tu no: «{asked}».", f"I still need your yes or no: “{asked}”.")
+    assert len((await ana.thread()).pending_approvals) == 1
+
+
+@pytest.mark.parametrize("words", ["supongo", "sí (creo)", "yes if it is safe"])
+async def test_where_only_what_was_not_understood_waits_nothing_is_pending(ana: Person, words: str) -> None:
+    assert (await ana.say("zas zas")).run.reason == "AWAITING_USER_INPUT"
+    assert (await ana.say(words)).reply.text in (
+        "Aquí no hay nada pendiente de tu respuesta.",
+        "Nothing is waiting for your answer here.",
+    )
+
+
 async def test_what_expired_long_ago_is_not_asked_again(system: System, ana: Person) -> None:
     await ana.say('write "hello" to late.txt')
     await expires(system, ana)

@@ -24,7 +24,7 @@ from phylactery_understanding.requests.model import Request
 from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.ports import EffectState
-from phylactery_agent.rules.intents import parse_reply, talk_kind
+from phylactery_agent.rules.intents import is_answer, parse_reply, talk_kind
 from phylactery_agent.rules.plain_replies import asks_last_request, plain_reply
 from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
 from phylactery_agent.rules.references import (
@@ -129,7 +129,7 @@ class ThreadChanges:
         takes_back = read_retraction(turn.text) is not None
         if not takes_back and not may_amend(later) and not may_refer(turn.text, later):
             return NO_CHANGE
-        earlier = await self._earlier(claim, past_stops=repeats(later))
+        earlier = await self._earlier(claim, past_answers=repeats(later))
         if not earlier:
             return NO_CHANGE
         if asks_last_request(turn.text):
@@ -204,10 +204,11 @@ class ThreadChanges:
         done = await self._database.read(lambda connection: connection.scalars(query).all())
         return call if done.count(wanted) == 1 else None
 
-    async def _earlier(self, claim: Claim, *, past_stops: bool = False) -> Sequence[_Said]:
+    async def _earlier(self, claim: Claim, *, past_answers: bool = False) -> Sequence[_Said]:
         """Return the user's earlier requests, oldest first: a bounded number, back to the first that does not count.
 
-        Words that stopped one are none that is asked for again, but nothing else goes back behind them.
+        Words that stopped one, and a plain yes or no, are none that is asked for again, but nothing else goes back
+        behind them.
         """
         values = {"of_thread": claim.lease.thread_key, "before": claim.turn.position}
         rows = await self._database.read_quickly(lambda connection: _BEFORE.all(connection, values), one=True)
@@ -221,7 +222,7 @@ class ThreadChanges:
                 break  # too old, not stored, or only a part of a request
             if row.kind != "message" or talk_kind(text) is not None or parse_reply(text) is not None:
                 continue
-            if past_stops and read_stop(text) is not None:
+            if past_answers and (read_stop(text) is not None or is_answer(text)):
                 continue
             if len(text) > _LONGEST_EARLIER or len(found) == _MOST:
                 break

@@ -269,6 +269,8 @@ def _pass_by(
     asked = any(reply.startswith(say(key, language)) for key in ("pending_some", "answer_to_nothing"))
     told = [one for one in left if asked or not one.card or not (one.reminded or ending.reason in CLOSING)]
     waits = _still_waits(told, language, tools) if reply else ""
+    if reply == say("pending_some", language):  # the person asked for exactly this
+        return replace(ending, reply_text=waits or say("nothing_waits_at_all", language))
     return replace(ending, reply_text=f"{reply}\n\n{waits}" if waits else reply)
 
 
