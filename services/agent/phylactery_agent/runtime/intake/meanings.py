@@ -152,9 +152,8 @@ class LikelyMeanings:
                     if last
                     else _reply("repeat_nothing")
                 )
-            case "dropped" if _asks_approval(claim):  # what waits was not dropped by words that only resemble a no
-                return _reply("pending_some")
-            case "pending" | "nothing_waits_at_all":
+            case "pending" | "nothing_waits_at_all" | "dropped" if meant.key != "dropped" or _asks_approval(claim):
+                # nor was what waits dropped by words that only resemble a no
                 return _reply("pending_some" if claim.beside else "nothing_waits_at_all")
             case "handoff_say" if denies_wish(claim.turn.text):
                 return _reply("fine")
