@@ -52,6 +52,25 @@ def test_an_approval_is_said_with_the_agents_own_question_and_bound_to_its_hash(
     assert "SECRET1" not in str(said.stored())
 
 
+@pytest.mark.parametrize(
+    ("language", "append", "told"),
+    [
+        ("en", "false", "add to the end: No"),
+        ("en", "true", "add to the end: Yes"),
+        ("es", "false", "añadir al final: No"),
+        ("es", "true", "añadir al final: Sí"),
+        ("es", '"false"', 'añadir al final: "false"'),
+    ],
+)
+def test_whether_lines_are_added_is_said_in_words(language: str, append: str, told: str):
+    asked = card()
+    asked.arguments.append(event_pb2.ApprovalArgument(path="/append", display=append))
+    asked.arguments.append(event_pb2.ApprovalArgument(path="/dry_run", display="true"))
+    message = event_pb2.AssistantMessage(message_id="m", text="May I write it?")
+    [(_, [said])] = read({"approval_required": asked}, {"message": message}, language=language)
+    assert said.text.splitlines()[2:] == [told, "dry_run: true"]
+
+
 def test_an_approval_without_a_message_asks_by_itself():
     finished = event_pb2.RunFinished(reason="AWAITING_APPROVAL", status=event_pb2.RUN_STATUS_SUSPENDED)
     [(_, [said])] = read({"approval_required": card(risk="high")}, {"run_finished": finished}, language="es")

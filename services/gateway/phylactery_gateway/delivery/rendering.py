@@ -8,7 +8,7 @@ between reads the approval again.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -50,8 +50,10 @@ _BLANKS: Final = re.compile(r"\s{8,}")
 _LEFT_OUT: Final = "…«{count:,} characters left out»…"
 """What RiskGate writes where it shows the beginning and the end of a value that is longer than 2,000 characters."""
 _FILE_NAMES: Final = ("file", "file/bytes", "file/type", "file/begins", "file/replaced")
-_NAMED: Final = frozenset({"path", "content", "to", "subject", "body", "url", "text", "when", *_FILE_NAMES})
+_NAMED: Final = frozenset({"path", "content", "append", "to", "subject", "body", "url", "text", "when", *_FILE_NAMES})
 """Arguments that have a name people know, in the messages."""
+_TRUTHS: Final[Mapping[str, str]] = {"true": "yes", "false": "no"}
+"""What a value that is true or false is in words; a text that reads so is in quotation marks."""
 _SAYS: Final = ("text", "message", "reply")
 
 PERSON_MARK: Final = "👤 "
@@ -215,6 +217,8 @@ class Renderer:
             note = say("left_out", self._language, count=f"{count:,}")
             shown = shown.replace(_LEFT_OUT.format(count=count), note)
         known = say("arg_" + name.replace("/", "_"), self._language) if name in _NAMED else name
+        if name in _NAMED and shown in _TRUTHS:
+            shown = say(_TRUTHS[shown], self._language)
         return _one_line(known), _one_line(shown)
 
     def _question(self, one: PendingApproval) -> str:

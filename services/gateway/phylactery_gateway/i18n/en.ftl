@@ -33,6 +33,7 @@ may_i = May I { $action }?
 other_person = Before I { $action }, somebody else has to approve it; I'll go on once they have answered.
 arg_path = file
 arg_content = text
+arg_append = add to the end
 arg_to = to
 arg_subject = subject
 arg_body = message

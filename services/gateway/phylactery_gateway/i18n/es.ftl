@@ -33,6 +33,7 @@ may_i = ¿Puedo { $action }?
 other_person = Antes de { $action } hace falta que otra persona lo apruebe; sigo cuando responda.
 arg_path = archivo
 arg_content = texto
+arg_append = añadir al final
 arg_to = para
 arg_subject = asunto
 arg_body = mensaje
