@@ -97,6 +97,7 @@ waits_steps = Still to do: { $steps }. Say “continue” to go on, or “cancel
 quoted = “{ $text }”
 waits_unnamed = do what I asked you about
 answer_to_nothing = It is not clear what you are answering, so I changed nothing.
+each_apart = Answer each one at its own question.
 too_many_wait = Too many things are already waiting here, so I did not start this: answer one of them first.
 still_pending = Nobody has answered yet whether I may { $tool }.
 code_missing = The code in your answer was lost. Please send it again.

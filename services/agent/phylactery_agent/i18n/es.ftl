@@ -95,6 +95,7 @@ waits_steps = Queda por hacer: { $steps }. Di «continúa» para seguir, o «can
 quoted = «{ $text }»
 waits_unnamed = hacer lo que te pregunté
 answer_to_nothing = No está claro a qué respondes, así que no he cambiado nada.
+each_apart = Responde a cada una en su propia pregunta.
 too_many_wait = Aquí ya hay demasiadas cosas en espera, así que no he empezado esto: responde antes a alguna.
 still_pending = Nadie ha respondido todavía si puedo { $tool }.
 code_missing = Se ha perdido el código de tu respuesta. Envíala otra vez, por favor.

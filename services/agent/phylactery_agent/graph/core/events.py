@@ -305,13 +305,16 @@ async def waiting_notes(state: AgentState, context: TurnContext) -> list[str]:
     """Return the notes for a message that reaches a run waiting for an approval but does not answer it.
 
     Such a message is either a yes or no without a clear subject, or a request that arrives while too many runs wait.
-    After the former the card is shown again if it is the only one: the next yes or no is for what was shown last.
+    After the former the card is shown again if it is the only one, as the next yes or no is for what was shown last;
+    otherwise the person is told that each has its own answer.
     """
     language = state["language"]
     unclear = is_answer(state["incoming"]["text"])
     if unclear and state["approval_state"] is not None and not context.also_waiting:
         await context.events.emit(card_told(state, context))
-    return [f"{say('answer_to_nothing' if unclear else 'too_many_wait', language)} {what_waits(state, context)}"]
+    told = [say("answer_to_nothing" if unclear else "too_many_wait", language), what_waits(state, context)]
+    told += [say("each_apart", language)] if unclear and context.also_waiting else []
+    return [" ".join(told)]
 
 
 def what_waits(state: AgentState, context: TurnContext) -> str:
