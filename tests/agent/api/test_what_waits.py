@@ -212,6 +212,27 @@ async def test_half_an_answer_is_told_in_one_statement_what_still_waits(ana: Per
     assert len((await ana.thread()).pending_approvals) == 1
 
 
+@pytest.mark.parametrize(
+    ("asked", "words", "dropped"),
+    [
+        ('escribe "x" en a.txt', "para todo, por favor", "De acuerdo, lo dejo así."),
+        ('escribe "x" en a.txt', "sí pero no", "De acuerdo, lo dejo así."),
+        ('write "x" to a.txt', "yes but not today", "All right, I leave it at that."),
+        ('write "x" to a.txt', "the first one yes, the second no", "All right, I leave it at that."),
+    ],
+)
+async def test_what_is_taken_back_in_more_words_than_are_understood_is_told_to_be_left(
+    ana: Person, system: System, asked: str, words: str, dropped: str
+) -> None:
+    await ana.say(asked)
+    assert (await ana.say(words)).reply.text == dropped
+    await system.agent.watcher.poll_once()
+    await system.agent.runner.idle()
+    told = (await ana.transcript())[-1][1]
+    assert "a.txt" in told, "which one is told in a message of its own"
+    assert not (await ana.thread()).pending_approvals
+
+
 @pytest.mark.parametrize("words", ["supongo", "sí (creo)", "yes if it is safe"])
 async def test_where_only_what_was_not_understood_waits_nothing_is_pending(ana: Person, words: str) -> None:
     assert (await ana.say("zas zas")).run.reason == "AWAITING_USER_INPUT"

@@ -470,7 +470,8 @@ class TurnServer:
         if served is not None:
             claim, heard = self._spoken(claim, heard)
         own = self.changes is None or bool(claim.turn.attachments) or served is not None  # a form knows its corrections
-        likely: LikelyMeaning | None = None
+        # what takes an earlier request back may say more than is understood, and is obeyed all the same
+        likely = LikelyMeaning(key="dropped") if change.takes_back else None
         if self.meanings is not None and not own and change == NO_CHANGE:
             change = await self.meanings.accepted(claim, heard.language)
             likely = await self.meanings.of(claim, asked_in(claim), heard.language) if not change.meant else None

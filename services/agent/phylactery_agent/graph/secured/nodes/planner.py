@@ -81,7 +81,7 @@ def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
             return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], plain, *_stays(state)]}
         language, away = state["language"], bool(state["model_away"])
         if told := likely_told(state["incoming"].get("likely"), language, request, tools, model_away=away):
-            return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], told]}
+            return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], told, *_stays(state)]}
         note = not_planned(reading, language, request, tools)
         note = note or not_understood(reading, language, request, model_away=away)
         return {"plan": [], "steps": {}, "directive": "unknown", "notes": [*state["notes"], note]}
