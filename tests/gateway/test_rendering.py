@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from phylactery.agent.v1 import event_pb2
+from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_client.chat import event_of
 from phylactery_client.decode import decode
 from phylactery_client.results import ApprovalArgument, PendingApproval
@@ -69,6 +70,19 @@ def test_whether_lines_are_added_is_said_in_words(language: str, append: str, to
     message = event_pb2.AssistantMessage(message_id="m", text="May I write it?")
     [(_, [said])] = read({"approval_required": asked}, {"message": message}, language=language)
     assert said.text.splitlines()[2:] == [told, "dry_run: true"]
+
+
+def test_every_argument_of_a_tool_of_the_agent_that_does_something_has_a_name_in_words():
+    tools = [one for one in ToolRegistry().offered() if one.contract.effect != "read"]
+    message = event_pb2.AssistantMessage(message_id="m", text="May I?")
+    for name in sorted({name for one in tools for name in one.schema["properties"]}):
+        asked = card()
+        asked.arguments[0].path = f"/{name}"
+        for language in ("en", "es"):
+            [(_, [said])] = read({"approval_required": asked}, {"message": message}, language=language)
+            told = said.text.splitlines()[1].partition(":")[0]
+            assert "_" not in told
+            assert language == "en" or told != name
 
 
 def test_an_approval_without_a_message_asks_by_itself():

@@ -50,7 +50,12 @@ _BLANKS: Final = re.compile(r"\s{8,}")
 _LEFT_OUT: Final = "…«{count:,} characters left out»…"
 """What RiskGate writes where it shows the beginning and the end of a value that is longer than 2,000 characters."""
 _FILE_NAMES: Final = ("file", "file/bytes", "file/type", "file/begins", "file/replaced")
-_NAMED: Final = frozenset({"path", "content", "append", "to", "subject", "body", "url", "text", "when", *_FILE_NAMES})
+_NAMED: Final = frozenset(
+    {
+        *("path", "content", "append", "to", "subject", "body", "url"),
+        *("text", "when", "repeat", "time_zone", "reminder", *_FILE_NAMES),
+    }
+)
 """Arguments that have a name people know, in the messages."""
 _TRUTHS: Final[Mapping[str, str]] = {"true": "yes", "false": "no"}
 """What a value that is true or false is in words; a text that reads so is in quotation marks."""
