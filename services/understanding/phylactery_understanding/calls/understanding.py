@@ -156,8 +156,9 @@ def _forbids(request: Request, call: Call) -> bool:
     """Return True if a message forbids exactly what a call does: don't send it, no lo borres."""
     words = request.lexicon
     texts = [one.text for one in request.tokens]
+    starts = words.phrases["negation"]
     for at, text in enumerate(texts):
-        if not words.holds("negation", text) and words.match("negation", texts, at) < 2:
+        if text not in starts or (not words.holds("negation", text) and words.match("negation", texts, at) < 2):
             continue
         near = texts[at + 1 : at + 1 + _NEAR]
         for form in near:

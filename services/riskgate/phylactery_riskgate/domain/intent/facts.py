@@ -366,6 +366,6 @@ def role_of(tool: CatalogTool, path: str) -> Role:
 def speaks_of_nobody(index: TaskIndex) -> bool:
     """Return True if no word is a name, an address, or a word for people: with, invite, everyone."""
     words = index.words
-    if any("@" in one for one in words.tokens) or not PEOPLE.isdisjoint(words.atom_places):
+    if words.has_address or not PEOPLE.isdisjoint(words.atom_places):
         return False
     return not any(_NAME.search(message) for message in index.messages)

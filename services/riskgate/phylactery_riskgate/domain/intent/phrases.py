@@ -44,7 +44,12 @@ def picks(words: Words, tool: CatalogTool) -> bool:
 
 def nouns(tool: CatalogTool) -> frozenset[str]:
     """Return the stems of the names of the tool's object, from its phrases and its name."""
-    return frozenset(one for phrase in _phrases(tool.asks, tool.name) for one in phrase)
+    return _nouns(tool.asks, tool.name)
+
+
+@lru_cache(maxsize=1_024)
+def _nouns(asks: Asks, name: str) -> frozenset[str]:
+    return frozenset(one for phrase in _phrases(asks, name) for one in phrase)
 
 
 @lru_cache(maxsize=1_024)

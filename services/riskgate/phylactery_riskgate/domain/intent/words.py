@@ -192,6 +192,11 @@ class Words:
         return _places(self.tokens)
 
     @computed
+    def has_address(self) -> bool:
+        """Return True if a token has an @."""
+        return any("@" in one for one in self.tokens)
+
+    @computed
     def atoms(self) -> tuple[str, ...]:
         """Return the runs of letters and digits, in order."""
         return tuple(atom for token in self.tokens for atom in folding.atoms(token))
