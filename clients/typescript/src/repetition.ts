@@ -10,6 +10,7 @@ const PROMISED: ReadonlySet<string> = new Set([
   "Cancel",
   "CancelRun",
   "ClaimEscalation",
+  "ClearUndoFailure",
   "DeleteOutput",
   "DeleteThread",
   "EndTask",
@@ -21,6 +22,7 @@ const PROMISED: ReadonlySet<string> = new Set([
   "Reject",
   "ReleaseEscalation",
   "ReportOutcome",
+  "ReportTold",
   "ResolveInDoubt",
   "WriteMemory",
 ]);

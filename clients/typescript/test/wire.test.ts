@@ -87,13 +87,11 @@ test(`what is not repeated is this, where the service says ${code}`, async (cont
   const paths = server.calls.map((call) => call.path);
   const once = paths.filter((path) => paths.indexOf(path) === paths.lastIndexOf(path));
   assert.deepEqual(once.map((path) => path.split("/")[2]).sort(), [
-    "ClearUndoFailure",
     "EndLift",
     "EraseValues",
     "ForgetMemory",
     "Lift",
     "RenewClaim",
-    "ReportTold",
     "RevokeDecision",
     "RollbackBundle",
     "SetProfileFields",

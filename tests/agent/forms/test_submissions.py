@@ -52,13 +52,16 @@ submit: {submit}
 """
 KEY = "73198264Z"
 _BACK_TO_0021 = (
+    "DROP INDEX agent_tool_calls_kept",
+    "DROP INDEX agent_tool_calls_owed",
+    *(f"ALTER TABLE agent_tool_calls DROP COLUMN {n}" for n in ("turn_id", "undo", "undone_by", "object_id", "told")),
     "DROP INDEX agent_inbox_texts",
     "ALTER TABLE agent_inbox DROP COLUMN text_erased",
     "ALTER TABLE agent_tool_calls DROP COLUMN output_hash",
     "DROP TABLE agent_form_submissions",
     "UPDATE phylactery_agent_version SET version_num = '0021'",
 )
-"""Undoes 0023 and 0022."""
+"""Undoes 0024, 0023 and 0022."""
 OLD = '{tool: write_file, args: {path: "desk.txt", content: "{email}"}}'
 FORMS = {
     "desk": "true",

@@ -15,11 +15,13 @@ from phylactery_agent.rules.recognition import intents
 from phylactery_agent.runtime.guests.shares import Kind
 from phylactery_agent.runtime.turn import canned_replies
 from phylactery_agent.tools.registry import DisabledReason
-from phylactery_agent.tools.specs import BUILTIN_SPECS, CREATE_REMINDER, WRITE_FILE
+from phylactery_agent.tools.specs import BUILTIN_SPECS, CANCEL_REMINDER, CREATE_REMINDER, REMEMBER, WRITE_FILE
 
 from tests.support.effort import assert_within
 from tests.support.packages.messages import MessageSet, words_in
 
+UNDONE = (WRITE_FILE.name, CREATE_REMINDER.name, CANCEL_REMINDER.name)
+"""Tools whose effects are named where they are told or taken back."""
 APPROVAL_STATES = ("PENDING", "APPROVED", "REDEEMED", "REJECTED", "EXPIRED", "CANCELLED", "UNKNOWN", "UNASKED")
 
 
@@ -45,6 +47,8 @@ def test_every_language_has_the_same_messages_with_the_same_values_and_the_code_
             "ahead_": ("approved", "rejected"),
             "share_": {*get_args(Kind)} - {"tokens"},
             "model_": {*asking.OUTAGES.values(), *asking._OF_TURN.values(), "unusable", "still_away"},
+            "done_": (*UNDONE, *(f"{name}_unnamed" for name in UNDONE), REMEMBER.name),
+            "back_": (*UNDONE, *(f"{name}_unnamed" for name in UNDONE), f"{WRITE_FILE.name}_removed", REMEMBER.name),
             "repeats_": ("DAILY", "WEEKLY", "MONTHLY", "YEARLY"),
             "ended_": {value for name, value in vars(canned_replies).items() if name.isupper()},
             "form_": ("submitted", "in_doubt"),

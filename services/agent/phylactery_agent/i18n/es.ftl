@@ -508,7 +508,10 @@ share_escalations = Hoy has pedido varias veces una persona y nuestro equipo lo 
 ## Lo que se hizo sin preguntar y lo que se deshizo
 
 listed = { $before } y { $last }
-also_done = También { $what }. Si dices «deshaz», lo dejo como estaba.
+also_done = También { $what }. Si dices «deshaz», lo dejo { $count ->
+    [1] como estaba
+   *[other] todo como estaba
+}.
 also_done_only = También { $what }.
 also_in_doubt = También intenté esto y no sé si funcionó: { $what }.
 done_write_file = escribí en «{ $name }»

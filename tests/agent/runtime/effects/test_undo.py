@@ -82,14 +82,14 @@ async def test_what_was_changed_since_stays_and_is_asked_about_and_the_rest_is_t
         (system.sandbox / "a.txt").write_text("my own words")  # by another program
         answer = await ana.say("undo it")
         assert "I removed “b.txt”" in answer.reply.text
-        assert "somebody else has changed the file since then" in answer.reply.text
+        assert "the file has changed since I last looked at it" in answer.reply.text
         assert answer.reply.text.endswith("?")
         assert (system.sandbox / "a.txt").read_text() == "my own words"
         assert sorted(undone(system)) == ["left:CHANGED_SINCE", "none", "undone"]
         await ana.say('write "three" to c.txt')
         (system.sandbox / "c.txt").write_text("mine")
         answer = await ana.say("undo")  # with nothing else to take back
-        assert "somebody else has changed the file since then" in answer.reply.text
+        assert "the file has changed since I last looked at it" in answer.reply.text
         assert (system.sandbox / "c.txt").read_text() == "mine"
 
 
