@@ -24,11 +24,12 @@ def entry(name: str, effect: str, **said: Any) -> dict[str, Any]:
 def catalog(folder: Path, **said: Any) -> list[dict[str, Any]]:
     undone = {"undo": "tool", "undo_tool": "mcp_notes_remove", "reach": "own", "reviewed": "yes", **said}
     tools = [entry("add", "write", **undone), entry("remove", "write"), entry("notes", "read")]
-    write_bundle(folder, tools, ALLOW_ALL)
+    write_bundle(folder / "bundle", tools, ALLOW_ALL)
     return tools
 
 
-def tried(folder: Path, *faults: str, **options: str) -> Result:
+def tried(folder: Path, *faults: str, said: str | None = None, **options: str) -> Result:
+    """Run the command; ``said`` is what is answered when it asks, and without it, --yes is given."""
     server = " ".join(
         (sys.executable, "-m", "tests.support.servers.undoing_server", str(folder / "notes.json"), *faults)
     )
@@ -41,7 +42,8 @@ def tried(folder: Path, *faults: str, **options: str) -> Result:
         **options,
     }
     words = [word for name, value in given.items() for word in (f"--{name}", value)]
-    return CliRunner().invoke(app, ["catalog", "check", str(folder), *words, "--json"])
+    words += ["--yes"] if said is None else []
+    return CliRunner().invoke(app, ["catalog", "check", str(folder / "bundle"), *words, "--json"], input=said)
 
 
 def test_an_undo_that_works_is_confirmed_and_then_counts(tmp_path):
@@ -53,6 +55,23 @@ def test_an_undo_that_works_is_confirmed_and_then_counts(tmp_path):
     assert not bundle_of(tmp_path / "before", tools, ALLOW_ALL).tools["mcp_notes_add"].undoable
     tools[0]["undo_checked"] = json.loads(result.stdout)["undo_checked"]
     assert bundle_of(tmp_path / "after", tools, ALLOW_ALL).tools["mcp_notes_add"].undoable
+
+
+@pytest.mark.parametrize("said", ["", "\n", "n\n", "no\n"])
+def test_nothing_runs_before_the_operator_confirms_it(tmp_path, said):
+    catalog(tmp_path)
+    (tmp_path / "notes.json").write_text('{"1": "before"}')
+    result = tried(tmp_path, "lies", said=said)  # an undo that lies would leave what the tool did
+    assert result.exit_code == 1, result.output
+    assert json.loads((tmp_path / "notes.json").read_text()) == {"1": "before"}
+
+
+def test_what_is_run_is_shown_and_a_yes_runs_it(tmp_path):
+    catalog(tmp_path)
+    result = tried(tmp_path, said="y\n")
+    assert result.exit_code == 0, result.output
+    for shown in ("mcp_notes_add", '{"text": "x"}', "mcp_notes_remove", "undoing_server", "no policy decides"):
+        assert shown in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -97,12 +97,14 @@ def catalog_check(  # noqa: PLR0917 - typer's options
         typer.Option(metavar="JSON", help='the arguments of what takes it back; "{/id}" is from the tool\'s result'),
     ] = "",
     read_call: Annotated[str, typer.Option(metavar="JSON", help="the arguments of the tool that shows the state")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="with --undo: do not ask before the tool is run")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List what runs without a question, then the gaps of each tool's entry, their cost, and typical decisions.
 
     With --undo nothing is listed: the tool and what takes it back (undo_tool) are run on the real server, and the state
-    before and after is compared by a read tool. What is printed then makes the undo count.
+    before and after is compared by a read tool. What is printed then makes the undo count. As nothing decides about
+    these calls, each is shown and confirmed first: try it where a change is harmless.
 
     A tools.yaml alone is decided by the policies that ship with RiskGate.
 
@@ -110,7 +112,7 @@ def catalog_check(  # noqa: PLR0917 - typer's options
     """
     bundle, document = _catalog(place or default_bundle_folder())
     if undo:
-        check_undo(bundle.tools, undo, read, server, (call, undo_call, read_call), as_json=as_json)
+        check_undo(bundle.tools, undo, read, server, (call, undo_call, read_call), yes=yes, as_json=as_json)
         return
     found = missing(bundle.tools, document)
     counts = [said(tool) for tool in bundle.tools.values()]

@@ -16,7 +16,7 @@ from typing import Any
 
 import typer
 
-from phylactery_riskgate.cli.common import FAILED, tell, unusable
+from phylactery_riskgate.cli.common import FAILED, printable, tell, unusable
 from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.canonical import hash_json
 from phylactery_riskgate.domain.catalog.stakes import undo_digest
@@ -49,12 +49,24 @@ Call = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """Calls a tool by its catalog name and returns its result as JSON, or raises TrialError."""
 
 
-def check_undo(
-    tools: Mapping[str, CatalogTool], name: str, read: str, server: str, calls: tuple[str, str, str], *, as_json: bool
+def check_undo(  # noqa: PLR0917 - the options of the command
+    tools: Mapping[str, CatalogTool],
+    name: str,
+    read: str,
+    server: str,
+    calls: tuple[str, str, str],
+    *,
+    yes: bool,
+    as_json: bool,
 ) -> None:
-    """Try an undo and print the line that lets it count. Exit with 1 if it does not hold, 2 if it cannot be tried."""
+    """Try an undo and print the line that lets it count. Exit with 1 if it does not hold, 2 if it cannot be tried.
+
+    Without ``yes``, the operator confirms first what is run; exit with 1 if they do not.
+    """
     try:
         trial = _trial(tools, name, read, calls)
+        if not yes and not typer.confirm(_asked(trial, server), err=True):
+            raise TrialError("you did not confirm it, so nothing was run")
         asyncio.run(_run(trial, server))
     except TrialError as error:
         tell(as_json, {"ok": False, "tool": name, "reason": str(error)}, f"NOT CONFIRMED: {name}: {error}")
@@ -77,6 +89,14 @@ def _trial(tools: Mapping[str, CatalogTool], name: str, read: str, calls: tuple[
         _object(text, option) for text, option in zip(calls, ("--call", "--undo-call", "--read-call"), strict=True)
     ]
     return Trial(tool, undo, reading, *given)
+
+
+def _asked(trial: Trial, server: str) -> str:
+    """Return the question before the tools are run: what, where, and that nothing else decides about it."""
+    runs = ((trial.tool, trial.arguments), (trial.undo, trial.undo_arguments), (trial.read, trial.read_arguments))
+    lines = [f"  {tool.name} {json.dumps(arguments, ensure_ascii=False)}" for tool, arguments in runs]
+    told = "These tools are run now; no policy decides about it and nothing is recorded:"
+    return "\n".join((told, *map(printable, (*lines, f"  on {server}")), "Run them?"))
 
 
 def _object(text: str, option: str) -> dict[str, Any]:
