@@ -377,7 +377,7 @@ def test_a_command_that_cannot_be_carried_out_says_so_with_exit_code_two(argumen
 def test_policy_commands_accept_the_packaged_bundle_and_name_the_fault_of_a_broken_one(bundle):
     run = CliRunner().invoke
     assert run(app, ["policy", "check", str(bundle)]).exit_code == 0
-    assert run(app, ["policy", "test", str(bundle)]).exit_code == 0
+    assert run(app, ["policy", "test", str(bundle)]).exit_code == 1  # no case, so nothing was tested
     (bundle / "tests").mkdir()
     case = "cases: [{name: wrong, tool: echo, arguments: {text: a}, expect: {decision: BLOCKED}}]\n"
     (bundle / "tests" / "wrong.yaml").write_text(case)
