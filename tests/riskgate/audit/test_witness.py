@@ -84,7 +84,8 @@ async def test_a_forger_with_the_keys_and_the_kept_heads_gets_no_cosignature_for
     port = gate.server.port
     await gate.stop()
     in_file(gate.folder, rewrite)
-    shutil.rmtree(gate.settings.heads_dir)  # what else but a witness holds is in their hands
+    shutil.rmtree(gate.settings.heads_dir)
+    (gate.settings.heads_dir.parent / "heads.begun").unlink()  # what else but a witness holds is in their hands
     again = await make_gate(port=port)
     assert again.riskgate.problem == ""
     code, said = await ask()

@@ -33,7 +33,8 @@ def test_every_language_has_the_same_messages_with_the_same_values_and_the_code_
         "phylactery_riskgate.i18n",
         {"reason": "reason_", "say": "approvals_"},
         {
-            "reason_": named("reason_", "phylactery_riskgate") | {"FROZEN_TENANT", "FROZEN_USER", "FROZEN_TOOL"},
+            "reason_": named("reason_", "phylactery_riskgate")
+            | {"FROZEN_TENANT", "FROZEN_USER", "FROZEN_TOOL", "FROZEN_ACTOR"},
             "violation_": (*KEYWORDS, "any"),
             "budget_": ("calls", "amount", "recipients"),
             "doubt_": named("doubt_", "phylactery_understanding", "phylactery_riskgate") | {"any"},

@@ -24,6 +24,7 @@ from phylactery_riskgate.domain.policy.binding import Binder, BindingError
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.guard import MAX_SAFE_INTEGER, GuardError, read_json
 from phylactery_riskgate.domain.policy.policies import parse_policies, policy_handle
+from phylactery_riskgate.domain.policy.usage import NO_USAGE
 
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, policy, tool
 from tests.support.riskgate.policies import lint
@@ -228,7 +229,12 @@ def test_leaving_out_what_no_policy_looks_at_changes_no_decision(
     whole = ContextBuilder(rich.tools["rich"], Mentions(whole=True)).build(
         verdict.bound,
         UNSHOWN,
-        {"usage": {}, "pathway": "unspecified", "submission": NOTHING_SUBMITTED._asdict(), "stakes": "high"},
+        {
+            "usage": NO_USAGE.value,
+            "pathway": "unspecified",
+            "submission": NOTHING_SUBMITTED._asdict(),
+            "stakes": "high",
+        },
     )
     satisfied = engine._highest(approved)
     whole["approved"] = [{"type": "Class", "id": name} for name in satisfied]

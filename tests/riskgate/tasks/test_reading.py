@@ -277,7 +277,7 @@ def test_a_result_is_read_as_it_is_one_value_after_the_other(
     piece = reading.piece
     assert (piece["i"], piece["v"], reading.cut) == (plain.parents, plain.values, False)
     assert {int(item): set(found) for item, found in piece["p"].items()} == plain.prints
-    opened, numbered = unpacked(packed(piece)[0]), [name for name in "pdfs" if name in piece]
+    opened, numbered = unpacked(packed(piece)[0]), [name for name in "pdfsr" if name in piece]
     without = dict.fromkeys(numbered)
     assert opened | without == piece | without
     for name in numbered:
