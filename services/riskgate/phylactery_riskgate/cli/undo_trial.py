@@ -49,7 +49,7 @@ Call = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """Calls a tool by its catalog name and returns its result as JSON, or raises TrialError."""
 
 
-def check_undo(  # noqa: PLR0917 - the options of the command
+def check_undo(
     tools: Mapping[str, CatalogTool],
     name: str,
     read: str,
@@ -65,8 +65,8 @@ def check_undo(  # noqa: PLR0917 - the options of the command
     """
     try:
         trial = _trial(tools, name, read, calls)
-        if not yes and not typer.confirm(_asked(trial, server), err=True):
-            raise TrialError("you did not confirm it, so nothing was run")
+        if not yes:
+            _require_yes(trial, server)
         asyncio.run(_run(trial, server))
     except TrialError as error:
         tell(as_json, {"ok": False, "tool": name, "reason": str(error)}, f"NOT CONFIRMED: {name}: {error}")
@@ -89,6 +89,12 @@ def _trial(tools: Mapping[str, CatalogTool], name: str, read: str, calls: tuple[
         _object(text, option) for text, option in zip(calls, ("--call", "--undo-call", "--read-call"), strict=True)
     ]
     return Trial(tool, undo, reading, *given)
+
+
+def _require_yes(trial: Trial, server: str) -> None:
+    """Ask before anything is run. Raise TrialError if the answer is no."""
+    if not typer.confirm(_asked(trial, server), err=True):
+        raise TrialError("you did not confirm it, so nothing was run")
 
 
 def _asked(trial: Trial, server: str) -> str:
