@@ -352,11 +352,13 @@ async def test_a_file_whose_values_lay_by_their_keys_keeps_them_all(tmp_path: Pa
             file.execute(f"INSERT INTO {name} SELECT * FROM now")
             file.execute("DROP TABLE now")
         file.execute("UPDATE phylactery_agent_version SET version_num = '0013'")
-        file.execute("DROP INDEX agent_inbox_texts")
+        for index in ("agent_inbox_texts", "agent_tool_calls_kept", "agent_tool_calls_owed"):
+            file.execute(f"DROP INDEX {index}")
         file.execute("DROP INDEX agent_runs_active")
         file.execute("DROP INDEX agent_runs_one_served")
         file.execute("CREATE UNIQUE INDEX agent_runs_one_active ON agent_runs (thread_key)")
         for table, column in (
+            *(("agent_tool_calls", one) for one in ("turn_id", "undo", "undone_by", "object_id", "told")),
             ("agent_runs", "card"),
             ("agent_runs", "cancel_reason"),
             ("agent_inbox", "form"),
