@@ -135,6 +135,24 @@ def test_in_a_list_the_person_was_shown_the_last_one_may_be_a_place(words: str, 
     assert clear(PAY, IDS, "what is left to pay?", bills(*in_order), words) == "B-2"
 
 
+MORE_ROWS = (*ROWS, ("B-4", "Dip", 200, "2026-12-15"))
+
+
+@pytest.mark.parametrize("words", [
+    "pay the second cheapest bill", "pay the third most expensive bill", "pay the second least expensive bill",
+    "pay the next cheapest bill", "pay the next most expensive bill", "pay the 2nd cheapest bill",
+    "pay the fourth largest bill", "pay my second last bill", "pay the second latest bill", "pay the third newest bill",
+    "pay the next to last bill", "pay the second to last bill", "pay the penultimate bill",
+    "paga la segunda factura más barata", "paga la segunda más barata de las facturas",
+    "paga la tercera factura más cara",
+    "paga la segunda factura más reciente", "paga la penúltima factura", "paga la siguiente factura más barata",
+])  # fmt: skip
+def test_a_rank_beside_an_end_of_an_order_is_not_that_end(words: str) -> None:
+    ids = (*IDS, "B-4")
+    assert clear(PAY, ids, words, bills(*MORE_ROWS)) == ""
+    assert clear(PAY, ids, "what is left to pay?", bills(*MORE_ROWS), words) == ""
+
+
 def test_the_second_one_is_a_place() -> None:
     assert clear(PAY, IDS, "what is left to pay?", bills(*ROWS), "pay the second bill") == "B-2"
 

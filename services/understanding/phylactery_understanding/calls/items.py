@@ -216,8 +216,14 @@ def _tells(match: Match, place: int, token: Token) -> bool:
 
 
 def _ordinals(match: Match) -> list[tuple[int, int]]:
-    """Return the ask's ordinals, with their positions."""
-    return [(at, ORDINALS[one.text]) for at, one in enumerate(match.ask.tokens) if one.text in ORDINALS]
+    """Return the ask's ordinals, with their positions; the third most expensive is no third place."""
+    ask = match.ask
+    ranks = any(
+        one.text in _SUPERLATIVES and one.text not in ORDINALS and at not in ask.times.places
+        for at, one in enumerate(ask.tokens)
+    )
+    said = ((at, ORDINALS[one.text]) for at, one in enumerate(ask.tokens) if one.text in ORDINALS)
+    return [(at, wanted) for at, wanted in said if wanted in _ENDS or not ranks]
 
 
 def is_same_as_listed(match: Match, argument: Argument) -> bool:

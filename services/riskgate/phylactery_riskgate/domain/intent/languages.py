@@ -104,6 +104,12 @@ OLDEST: Final = _words(
     "oldest earliest first next upcoming proximo proxima siguiente primero primera primer antiguo antigua viejo vieja"
 )
 COMPARING: Final = _words("mas menos most least")
+RANKS: Final = _words(
+    "second third fourth fifth sixth seventh eighth ninth tenth 2nd 3rd 4th 5th 6th 7th 8th 9th 10th next following"
+    " penultimate segundo segunda tercer tercero tercera cuarto cuarta quinto quinta sexto sexta septimo septima octavo"
+    " octava noveno novena decimo decima siguiente penultimo penultima antepenultimo antepenultima"
+)
+"""Words before an end of an order that say how far from it: the second cheapest is not the cheapest."""
 TURNING: Final = _words("menos least")
 """"The least expensive" is the cheapest."""
 QUANTIFIERS: Final = _words(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, Final
 
 from phylactery_understanding.interpretation.model import Interpretation
@@ -23,6 +24,7 @@ from phylactery_riskgate.domain.intent.languages import (
     OLDEST,
     PERCENT,
     PRICING,
+    RANKS,
     RELATIVE_DAYS,
     SMALL,
     TURNING,
@@ -45,6 +47,9 @@ _MAX_PLACES: Final = 64
 _BREAKS: Final = frozenset(".?!;\n")
 _NUMBERING: Final = (("id",), ("number",), ("numero",), ("num",), ("no",))
 _BEHIND, _AHEAD = 2, 4
+_ENDS: Final = HIGHEST | LOWEST | NEWEST | COMPARING
+_RANKED: Final = 5
+"""The number of tokens before a picking word in which a rank may be of it: the third by far most expensive."""
 _AND: Final = frozenset({"and", "or", "y", "e", "o", "u"})
 _PAUSES: Final = frozenset(",:()–—")
 _MONEY: Final = "€$£¥"
@@ -316,10 +321,20 @@ class Words:
         for one in sorted(kind & self.token_places.keys()):
             for place in self.token_places[one]:
                 before, after = self.tokens[max(place - 2, 0) : place], self.tokens[place + 1 : place + 2]
-                if not (ARTICLES | COMPARING).isdisjoint(before) and not any(
-                    token in RELATIVE_DAYS or token[0].isdigit() for token in after
+                if (
+                    not (ARTICLES | COMPARING).isdisjoint(before)
+                    and not any(token in RELATIVE_DAYS or token[0].isdigit() for token in after)
+                    and not self._is_ranked(place)
                 ):
                     yield place
+
+    def _is_ranked(self, place: int) -> bool:
+        """Return True if a picking word is a rank of another one, or a rank stands before it: next to last."""
+        after = self.tokens[place + 1 : place + 3]
+        if self.tokens[place] in RANKS and (tuple(after) == ("to", "last") or not _ENDS.isdisjoint(after[:1])):
+            return True
+        before = reversed(self.tokens[max(place - _RANKED, 0) : place])
+        return any(one in RANKS for one in takewhile(lambda one: one not in ARTICLES, before))
 
     @computed
     def dates(self) -> frozenset[str]:
