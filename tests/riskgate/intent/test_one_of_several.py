@@ -153,6 +153,81 @@ def test_a_rank_beside_an_end_of_an_order_is_not_that_end(words: str) -> None:
     assert clear(PAY, ids, "what is left to pay?", bills(*MORE_ROWS), words) == ""
 
 
+@pytest.mark.parametrize("words", ["pay the cheapest bill", "pay the last bill", "paga la factura más cara"])
+@pytest.mark.parametrize("gone", ["amount", "due"])
+@pytest.mark.parametrize("by", [{}, {"amount": None, "due": None}])
+def test_what_has_nothing_to_be_compared_by_may_be_the_one(words: str, gone: str, by: dict[str, Any]) -> None:
+    listed = [dict(zip(("id", "supplier", "amount", "due"), row, strict=True)) for row in ROWS]
+    listed.append({"id": "B-9", "supplier": "Elm", "amount": 100, "due": "2026-12-11"} | by)
+    if not by:
+        del listed[-1][gone]
+    compared = "due" if "last" in words else "amount"
+    meant = clear(PAY, (*IDS, "B-9"), words, seen(BILLS, {"bills": listed}))
+    assert bool(meant) is (compared != gone and not by)
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ({"amount": "$90"}, {"amount": "£80"}), ({"amount": "90 €"}, {"amount": "$95"}),
+    ({"amount": 90, "currency": "USD"}, {"amount": 80, "currency": "GBP"}),
+    ({"amount": 90, "currency": "USD"}, {"amount": 80}),
+    ({"amount": 90, "moneda": "EUR"}, {"amount": 95, "moneda": "JPY"}),
+])  # fmt: skip
+@pytest.mark.parametrize("words", ["pay the cheapest bill", "paga la factura más cara"])
+def test_amounts_of_two_currencies_are_not_compared(words: str, first: dict[str, Any], second: dict[str, Any]) -> None:
+    tool = replace(BILLS, outputs=(*BILLS.outputs, ("/bills/*/currency", "system"), ("/bills/*/moneda", "system")))
+    listed = [{"id": "B-1", "supplier": "Acme"} | first, {"id": "B-2", "supplier": "Bolt"} | second]
+    assert clear(PAY, IDS, words, seen(tool, {"bills": listed})) == ""
+    same = [
+        {"id": "B-1", "supplier": "Acme"} | first,
+        {"id": "B-2", "supplier": "Bolt"} | first | {"amount": first["amount"]},
+    ]
+    same[1]["amount"] = str(first["amount"]).replace("90", "80")
+    assert clear(PAY, IDS, words, seen(tool, {"bills": same})) == ("B-2" if "cheapest" in words else "B-1")
+
+
+@pytest.mark.parametrize("due", [
+    ("02/12/2026", "11/01/2026"), ("9 December 2026", "10 November 2026"), ("Dec 4", "Nov 9"), ("9:30", "10:00"),
+    ("Friday", "Monday"), ("2026-12-02T09:00:00+02:00", "2026-12-02T08:30:00Z"), ("tomorrow", "today"),
+    ("v1.9", "v1.10"), ("2026-12-02", "soon"), ("2026-12-10", "2026-12-10T10:00"),
+])  # fmt: skip
+@pytest.mark.parametrize(
+    "words", ["pay the last bill", "pay the latest bill", "paga la última factura", "pay the oldest bill"]
+)
+def test_times_that_are_not_written_in_order_prove_no_last_one(words: str, due: tuple[str, str]) -> None:
+    rows = ("B-1", "Acme", 300, due[0]), ("B-2", "Bolt", 90, due[1])
+    assert clear(PAY, IDS, words, bills(*rows)) == ""
+
+
+@pytest.mark.parametrize(("words", "amounts"), [
+    ("pay the cheapest bill", ("1.234 €", "999 €")), ("pay the most expensive bill", ("1.234", "999")),
+    ("paga la factura más barata", ("90", "on request")), ("pay the cheapest bill", (90, "2 or more")),
+])  # fmt: skip
+def test_amounts_with_two_readings_or_none_are_not_compared(words: str, amounts: tuple[Any, Any]) -> None:
+    rows = ("B-1", "Acme", amounts[0], "2026-12-01"), ("B-2", "Bolt", amounts[1], "2026-12-02")
+    assert clear(PAY, IDS, words, bills(*rows)) == ""
+
+
+def test_a_field_that_proves_nothing_leaves_nothing_to_the_others() -> None:
+    tool = replace(BILLS, outputs=(*BILLS.outputs, ("/bills/*/fee", "orderable"), ("/bills/*/paid", "orderable")))
+    listed = [dict(zip(("id", "supplier", "amount", "due"), row, strict=True)) for row in ROWS]
+    more: list[dict[str, Any]] = [one | {"fee": one["amount"], "paid": one["due"]} for one in listed]
+    for words, lacks in (("pay the cheapest bill", "fee"), ("pay the latest bill", "paid")):
+        assert clear(PAY, IDS, words, seen(tool, {"bills": more})) == "B-2"
+        without = [{name: value for name, value in one.items() if name != lacks} for one in more[:1]] + more[1:]
+        assert clear(PAY, IDS, words, seen(tool, {"bills": without})) == ""
+        assert clear(PAY, IDS, words, seen(tool, {"bills": more, "people": [{"id": "u1", "name": "Ana"}]})) == "B-2"
+
+
+@pytest.mark.parametrize("due", [
+    ("2026-12-02", "2026-12-10"), ("2026-12-02T09:00", "2026-12-02T10:00"), ("2026-12-02 09:00", "2026-12-02 10:00"),
+    ("2026-12-02T09:00:00Z", "2026-12-02T10:00:00Z"), ("2026-12-02T09:00:00.123Z", "2026-12-02T10:00:00.000Z"),
+    ("2026-11", "2026-12"), ("09:30", "10:00"),
+])  # fmt: skip
+def test_times_that_are_written_in_order_do(due: tuple[str, str]) -> None:
+    rows = ("B-1", "Acme", 300, due[0]), ("B-2", "Bolt", 90, due[1])
+    assert clear(PAY, IDS, "pay the last bill", bills(*rows)) == "B-2"
+
+
 def test_the_second_one_is_a_place() -> None:
     assert clear(PAY, IDS, "what is left to pay?", bills(*ROWS), "pay the second bill") == "B-2"
 

@@ -110,6 +110,8 @@ RANKS: Final = _words(
     " octava noveno novena decimo decima siguiente penultimo penultima antepenultimo antepenultima"
 )
 """Words before an end of an order that say how far from it: the second cheapest is not the cheapest."""
+UNITS: Final = frozenset({"currency", "currency_code", "unit", "units", "moneda", "divisa", "unidad"})
+"""Fields that say what a number counts: those that differ in them are not compared."""
 TURNING: Final = _words("menos least")
 """"The least expensive" is the cheapest."""
 QUANTIFIERS: Final = _words(

@@ -6,14 +6,15 @@ by several fields, the items that match all of them are meant, if there are any.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Final, NamedTuple
 
 from phylactery_riskgate.domain.intent.folding import atoms
-from phylactery_riskgate.domain.intent.languages import EXTENSIONS, PRICES, SHORT_WORDS, SMALL
-from phylactery_riskgate.domain.intent.origin.literals import dates_in_token
+from phylactery_riskgate.domain.intent.languages import EXTENSIONS, PRICES, SHORT_WORDS, SMALL, UNITS
+from phylactery_riskgate.domain.intent.origin.literals import dates_in_token, numbers_in
 from phylactery_riskgate.domain.intent.words import Words, is_value, looks_literal
 
 _TELLING: Final = 3
@@ -22,6 +23,12 @@ _WHOLE: Final = 2.0
 _HALF: Final = 0.5
 _FEW: Final = 2
 """The maximum number of items with one amount for the amount to name them."""
+_DAY, _CLOCK = r"\d{4}[-/.]\d\d(?:[-/.]\d\d)?", r"\d\d:\d\d(?::\d\d(?:\.\d+)?)?"
+_TIME: Final = re.compile(rf"({_DAY}(?:[ t]{_CLOCK})?|{_CLOCK})( ?z|[+-]\d\d:?\d\d)?")
+_SIZES, _TIMES = frozenset({"high", "low"}), frozenset({"new", "old"})
+"""The ends by which numbers are picked, and those by which times are."""
+_DIGIT: Final = re.compile(r"\d")
+_FIGURE: Final = re.compile(r"[\d.,'\s-]+")
 
 
 class Value(NamedTuple):
@@ -77,7 +84,7 @@ def named_items(values: Sequence[Value], parents: Sequence[int], words: Words) -
             told[value.item] = max(strong, told.get(value.item, 0.0))
     chosen = [found for told in fields.values() if (found := _best(told))]
     chosen += _by_amount(values, words)
-    ordered = frozenset(picked(values, parents, words.orders, prices=words.prices))
+    ordered = picked(values, parents, words.orders, prices=words.prices)
     named = _meant(chosen)
     return Named(_dated(named & ordered or named, values, words), ordered if named.isdisjoint(ordered) else frozenset())
 
@@ -135,25 +142,63 @@ def _dated(named: frozenset[int], values: Sequence[Value], words: Words) -> froz
     return that_day or named
 
 
-def picked(values: Sequence[Value], parents: Sequence[int], orders: Collection[str], *, prices: bool) -> Iterator[int]:
+def picked(values: Sequence[Value], parents: Sequence[int], orders: frozenset[str], *, prices: bool) -> frozenset[int]:
     """Return the items that are first or last by an orderable field, if the words pick by such an order.
 
-    If they pick by ``prices``, only such fields are compared: the cheap one is not the one in short supply.
+    If they pick by ``prices``, only such fields are compared: the cheap one is not the one in short supply. Nothing is
+    picked if one of the fields to be compared proves nothing: something lacks it, units differ, a number has two
+    readings, or times are not written in order (9:30 and 10:00).
     """
     if not orders:
-        return
+        return frozenset()
     columns: dict[tuple[int, str], list[Value]] = defaultdict(list)
+    fields: dict[int, set[str]] = defaultdict(set)
+    units: dict[int, str] = defaultdict(str)
     for value in values:
-        if value.kind[0] == "o":
+        fields[value.item].add(value.field)
+        if value.field in UNITS:
+            units[value.item] += f"{value.field} {value.norm} "
+        elif value.kind[0] == "o":
             columns[parents[value.item], value.field].append(value)
-    for (_, name), column in columns.items():
+    kinds: dict[int, set[frozenset[str]]] = defaultdict(set)
+    for item, own in fields.items():
+        if parents[item] != item:
+            kinds[parents[item]].add(frozenset(own))
+    found = set[int]()
+    for (parent, name), column in columns.items():
         if prices and PRICES.isdisjoint(name.split("_")):
             continue
         numbers = {value.item: number for value in column if (number := _number(value.norm)) is not None}
-        if len(numbers) == len({value.item for value in column}):
-            yield from _ends(numbers, top="high" in orders, bottom="low" in orders)
+        counts = len(numbers) == len({value.item for value in column})
+        if orders.isdisjoint(_SIZES if counts else _TIMES) and (counts or not numbers or orders.isdisjoint(_SIZES)):
+            continue
+        alike = {
+            (units[value.item], _FIGURE.sub("", value.written)) if counts else _shape(value.norm) for value in column
+        }
+        if len(alike) > 1 or "" in alike or _lacks(kinds[parent], name):
+            return frozenset()
+        if counts:
+            found.update(_ends(numbers, top="high" in orders, bottom="low" in orders))
         else:
-            yield from _ends({value.item: value.norm for value in column}, top="new" in orders, bottom="old" in orders)
+            found.update(
+                _ends({value.item: value.norm for value in column}, top="new" in orders, bottom="old" in orders)
+            )
+    return frozenset(found)
+
+
+def _lacks(kinds: Collection[frozenset[str]], name: str) -> bool:
+    """Return True if something lacks a field that its like has: it may be the cheapest.
+
+    What has a field that none of them has is of another list.
+    """
+    having = [fields for fields in kinds if name in fields]
+    return any(fields <= one for fields in kinds if name not in fields for one in having)
+
+
+def _shape(norm: str) -> str:
+    """Return how a time is written if it sorts as text: those of one shape do, year first. Empty for anything else."""
+    found = _TIME.fullmatch(norm)
+    return _DIGIT.sub("0", found[1]) + (found[2] or "") if found else ""
 
 
 def _ends(keys: Mapping[int, Decimal] | Mapping[int, str], *, top: bool, bottom: bool) -> Iterator[int]:
@@ -162,6 +207,9 @@ def _ends(keys: Mapping[int, Decimal] | Mapping[int, str], *, top: bool, bottom:
 
 
 def _number(norm: str) -> Decimal | None:
+    """Return a number that can be read in one way only: 1.234 may be a thousand and some."""
+    if len(numbers_in(norm)) > 1:
+        return None
     try:
         number = Decimal(norm)
     except InvalidOperation:
