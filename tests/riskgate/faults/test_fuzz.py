@@ -90,6 +90,7 @@ def requests(task: str = "", decision: str = "") -> dict[str, Message]:
         "RiskGateService/Redeem": riskgate_pb2.RedeemRequest(
             call=call, permit="a.b.c", execution_id="execution-1", **place
         ),
+        "RiskGateService/ReportTold": riskgate_pb2.ReportToldRequest(execution_ids=["ex_1"]),
         "RiskGateService/ReportOutcome": riskgate_pb2.ReportOutcomeRequest(
             execution_id="execution-1", outcome=riskgate_pb2.OUTCOME_FAILED, result_hash=HASH, error_code="NO"
         ),
@@ -112,6 +113,8 @@ def requests(task: str = "", decision: str = "") -> dict[str, Message]:
         "ControlService/Unfreeze": control_pb2.UnfreezeRequest(
             target={"scope": control_pb2.FREEZE_SCOPE_TOOL, "tenant": "nowhere", "name": "echo"}, reason="no"
         ),
+        "ControlService/ListUndoFailures": control_pb2.ListUndoFailuresRequest(),
+        "ControlService/ClearUndoFailure": control_pb2.ClearUndoFailureRequest(tool="echo", reason="no"),
         "ControlService/ListFreezes": control_pb2.ListFreezesRequest(),
         "ControlService/RevokeDecision": control_pb2.RevokeDecisionRequest(decision_id="de_1", reason="no"),
         "PolicyService/RollbackBundle": policy_pb2.RollbackBundleRequest(hash=HASH),
