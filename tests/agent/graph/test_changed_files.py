@@ -134,6 +134,23 @@ async def test_what_the_run_itself_wrote_is_known_to_it(thinking: System, endpoi
     assert path.read_text() == f"{OURS}0"
 
 
+@pytest.mark.parametrize("before", [BEFORE, None], ids=["there was one", "there was none"])
+async def test_what_the_run_itself_took_back_is_known_to_it(
+    thinking: System, endpoint: ModelServer, before: str | None
+) -> None:
+    ana, path = somebody(thinking)
+    if before is not None:
+        path.write_text(before)
+    write = {"tool": "write_file", "args": {"path": "compra.txt", "content": "uno"}}
+    endpoint.script(says(json.dumps({"steps": [write]})), says("Hecho."))
+    await yes(ana, await ana.say("put something in compra.txt"))
+    again = {"tool": "write_file", "args": {"path": "compra.txt", "content": "dos"}}
+    steps = [{"tool": "undo_write", "args": {}}, again]
+    endpoint.script(says(json.dumps({"steps": steps})), says("Hecho."))
+    await yes(ana, await ana.say("undo that and put something else in compra.txt"))
+    assert path.read_text() == "dos"
+
+
 async def test_another_conversation_of_the_same_person_counts_as_others(
     thinking: System, endpoint: ModelServer
 ) -> None:

@@ -35,6 +35,7 @@ from phylactery_agent.tools.builtin.sandbox import (
     modified_at,
     split_path,
 )
+from phylactery_agent.tools.builtin.undo import part_key
 from phylactery_agent.tools.builtin.versions import FileChange, FileVersions, VersionStore, sha256
 from phylactery_agent.tools.contract import (
     EffectUnknownError,
@@ -228,6 +229,7 @@ class FileTools:
         wrote meanwhile, and would be lost unseen.
         """
         reading = _PREFIX + sha256(rfc8785.dumps({"path": args.path}))
+        changes = self._versions.of(invocation.tenant, invocation.user_id).changes()
         known = set()
         for one in invocation.calls:
             if one.state != EffectState.FINISHED or one.status == "error":
@@ -238,6 +240,9 @@ class FileTools:
                 note = self._journal.read(one.effect_key)
                 if note is not None and in_nfc(note.path) == in_nfc(args.path):
                     known.add(note.after)
+                # an undo of all that a turn did changes each file under a key of its own
+                parts = (change for change in changes if change.effect_key.startswith(part_key(one.effect_key, "")))
+                known.update(part.after for part in parts if in_nfc(part.path) == in_nfc(args.path))
         return known or {invocation.content_hash.removeprefix(NO_FILE)}
 
     def _content(self, args: WriteFileArguments, before: bytes | None) -> bytes:
