@@ -48,6 +48,10 @@ class Undoing(Protocol):
         """Return what the undo of this key has claimed, newest first."""
         ...
 
+    async def note_undone(self, effect_key: str, *, key: str) -> None:
+        """Note that the undo of this key took back one effect without claiming it: no later undo means that one."""
+        ...
+
     async def name_object(self, key: str, object_id: str) -> None:
         """Note what the effect of this key has made, before its result is known; only if it can be taken back."""
         ...

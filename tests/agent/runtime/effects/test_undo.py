@@ -5,11 +5,12 @@ from __future__ import annotations
 import shutil
 from dataclasses import replace
 
+import pytest
 from phylactery_agent.runtime.storage.records import Owner
 from phylactery_agent.tools.contract import Restored
 from phylactery_chassis.auth.identity import Principal, Role
 
-from tests.support.agent.system import approval_of, open_system
+from tests.support.agent.system import DONE, approval_of, open_system
 from tests.support.riskgate.low_stakes_bundle import runs_low_stakes
 
 ANA = Owner("acme", "ana")
@@ -91,6 +92,48 @@ async def test_what_was_changed_since_stays_and_is_asked_about_and_the_rest_is_t
         answer = await ana.say("undo")  # with nothing else to take back
         assert "the file has changed since I last looked at it" in answer.reply.text
         assert (system.sandbox / "c.txt").read_text() == "mine"
+
+
+_NAMED = {
+    "of two turns": (['write "one" to a.txt', 'write "two" to b.txt', "undo the last change to b.txt"], "a.txt"),
+    "of one turn": (['write "one" to a.txt; write "two" to b.txt', "undo the last change to a.txt"], "b.txt"),
+    "in the same turn": (
+        ['write "one" to a.txt, then undo the last change to a.txt, then write "two" to a.txt'],
+        "a.txt",
+    ),
+    "of another kind": (
+        ["remind me tomorrow at 9 to call Ana", 'write "one" to a.txt', "undo the last change to a.txt"],
+        "call Ana",
+    ),
+}
+
+
+@pytest.mark.parametrize(("said", "meant"), _NAMED.values(), ids=_NAMED)
+async def test_what_was_undone_by_its_name_is_not_meant_by_a_later_undo(tmp_path, said, meant):
+    async with open_system(tmp_path, bundle=runs_low_stakes(tmp_path / "bundle")) as system:
+        ana = system.person()
+        for text in said:
+            assert (await ana.say(text)).run.status == DONE
+        answer = await ana.say("undo")
+        assert answer.run.status == DONE
+        assert answer.reply.text.count("\n") == 1
+        assert f"“{meant}”" in answer.reply.text
+        assert list(system.sandbox.iterdir()) == []
+
+
+async def test_an_undo_of_what_nothing_else_takes_back_is_what_the_next_undo_means(tmp_path):
+    async with open_system(tmp_path, bundle=runs_low_stakes(tmp_path / "bundle")) as system:
+        ana, file = system.person(), system.sandbox / "a.txt"
+        await ana.say("remind me tomorrow at 9 to call Ana")
+        await ana.say('write "one" to a.txt')
+        for text, there in (
+            ("undo the last change to a.txt", False),
+            ("undo the last change to a.txt", True),  # it brings back what the first took back
+            ("undo", False),
+        ):
+            assert (await ana.say(text)).run.status == DONE
+            assert file.exists() is there
+        assert "call Ana" in (await ana.say("what reminders do I have?")).reply.text
 
 
 async def test_a_reminder_whose_time_has_passed_is_not_set_again(tmp_path):

@@ -174,7 +174,7 @@ class SqlLedger:
         """
         kept = (
             (undoing.KEPT if undoing.is_reversible(bound.tool, self._tools) else undoing.NONE)
-            if stakes == "low"
+            if stakes == "low" and bound.tool != UNDO_WRITE.name  # what an undo is, is known once it has a target
             else ""
         )
         await self._move(

@@ -3,7 +3,7 @@
 Both stand in the ledger's rows, so they are as durable as the effects themselves. ``undo`` of a row is
 
 - kept: an effect of low stakes whose tool can restore what was there before;
-- none: one of low stakes whose tool keeps no earlier state;
+- none: one of low stakes whose tool keeps no earlier state, or an undo of what had low stakes;
 - undoing, undone, left:CODE or failed:CODE once an undo, which ``undone_by`` names by its effect key, has claimed it.
 
 ``told`` is owed from the start of an effect that nothing but its low stakes allows, and told once the line is in the
@@ -32,7 +32,7 @@ from phylactery_agent.runtime.storage.records import Lease
 from phylactery_agent.runtime.storage.schema import INBOX, IS_KEPT, IS_OWED, TOOL_CALLS, to_text
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 from phylactery_agent.tools.registry import ToolRegistry
-from phylactery_agent.tools.specs import CANCEL_REMINDER, CREATE_REMINDER, REMEMBER, WRITE_FILE
+from phylactery_agent.tools.specs import CANCEL_REMINDER, CREATE_REMINDER, REMEMBER, UNDO_WRITE, WRITE_FILE
 
 KEPT, NONE, UNDOING, UNDONE = "kept", "none", "undoing", "undone"
 OWED, TOLD = "owed", "told"
@@ -71,6 +71,7 @@ _IN_TURN = Query(
     _OF_THREAD.where(
         _DONE,
         TOOL_CALLS.c.turn_id == sa.bindparam("of_turn"),
+        TOOL_CALLS.c.tool != UNDO_WRITE.name,
         sa.or_(TOOL_CALLS.c.undo == KEPT, TOOL_CALLS.c.undo == NONE),
     ).order_by(*_BACKWARDS)
 )
@@ -113,7 +114,7 @@ class Undoables:
         if newest is None:
             return ()
         for other in _OTHERS_SINCE.all(connection, {**values, "since": newest.position}):
-            if is_reversible(other.tool, self.tools):
+            if other.tool == UNDO_WRITE.name or is_reversible(other.tool, self.tools):
                 return ()
         return _IN_TURN.all(connection, {**values, "of_turn": newest.turn_id})
 
@@ -140,6 +141,7 @@ class TurnUndoing:
             for row in rows:
                 undo = UNDOING if row.undo == KEPT else row.undo
                 _SET.later(connection, row.run_id, row.tool_call_id, undo=undo, undone_by=key, updated_us=now)
+            self._is_no_other(connection, key)
             return [_effect(row) for row in rows]
 
         effects = await self._writes.write(work)
@@ -165,6 +167,23 @@ class TurnUndoing:
 
         await self._writes.write(work)
         reach("agent.undo.settled")
+
+    async def note_undone(self, effect_key: str, *, key: str) -> None:
+        """Note that the undo of this key took back one effect without claiming it; see ports.Undoing."""
+
+        def work(connection: Connection, now: int) -> None:
+            owner, values = self._lease.owner, {"undo": UNDONE, "updated_us": now}
+            this = TOOL_CALLS.c.tenant == owner.tenant, TOOL_CALLS.c.user_id == owner.user_id
+            kept = sa.update(TOOL_CALLS).where(*this, TOOL_CALLS.c.effect_key == effect_key, IS_KEPT)
+            if connection.execute(kept.values(values)).rowcount:
+                self._is_no_other(connection, key)
+
+        await self._writes.write(work)
+
+    def _is_no_other(self, connection: Connection, key: str) -> None:
+        """Note that the undo of a key is nothing which stands between an undo and what was done before."""
+        this = TOOL_CALLS.c.run_id == self._lease.run_id, TOOL_CALLS.c.effect_key == key
+        connection.execute(sa.update(TOOL_CALLS).where(*this).values(undo=NONE))
 
     async def name_object(self, key: str, object_id: str) -> None:
         """Note what an effect that can be taken back has made, before its result is known."""

@@ -148,7 +148,9 @@ class FileTools:
             EffectUnknownError: The outcome of an earlier attempt can no longer be determined.
         """
         args = arguments_of(invocation, UndoWriteArguments)
-        return await self._done_once(invocation, lambda effect: self._undo(args.path, effect))
+        undone = await self._done_once(invocation, lambda effect: self._undo(args.path, effect))
+        await self._note_undone(args, invocation)
+        return undone
 
     async def restore_written(self, invocation: Invocation, written: DoneEffect) -> Restored:
         """Restore what one write replaced, once per key of the part of an undo.
@@ -177,7 +179,29 @@ class FileTools:
         if note is None:
             return Reconciled("not_done")
         state = await asyncio.to_thread(self._judge_alone, note.path, invocation.effect_key)
+        if state == "done":
+            await self._note_undone(arguments_of(invocation, UndoWriteArguments), invocation)
         return Reconciled(state, _undone(note) if state == "done" else "")
+
+    async def _note_undone(self, args: UndoWriteArguments, invocation: Invocation) -> None:
+        """Note which effect this undo took back: it stands no more, so no later undo means it."""
+        if invocation.undoing is None:
+            return
+        undone_key = await asyncio.to_thread(self._undone_by, args, invocation)
+        if undone_key:
+            await invocation.undoing.note_undone(undone_key, key=invocation.effect_key)
+
+    def _undone_by(self, args: UndoWriteArguments, invocation: Invocation) -> str:
+        """Return the key of the change that an undo which is done took back; empty if it is not kept any more."""
+        changes = self._versions.of(invocation.tenant, invocation.user_id).changes()
+        own = next((one for one in changes if one.effect_key == invocation.effect_key), None)
+        if own is None:
+            return ""
+        for one in reversed(changes[: changes.index(own)]):
+            is_meant = in_nfc(one.path) == in_nfc(own.path) and (args.path or one.thread_id == own.thread_id)
+            if is_meant and (one.before, one.after) == (own.after, own.before):
+                return one.effect_key
+        return ""
 
     async def _done_once(self, invocation: Invocation, work: Callable[[_Effect], T]) -> T:
         versions = self._versions.of(invocation.tenant, invocation.user_id)
