@@ -94,3 +94,24 @@ async def test_an_undo_is_whole_wherever_the_agent_is_killed_in_it(
     assert "tea" not in (await ana.say("what do you remember about tea?")).reply.text
     await ana.say("undo")
     assert file.read_text() == "mine"  # nothing is left to take back
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("point", ["agent.write_file.kept", "agent.write_file.renamed", "agent.9", "agent.10"])
+async def test_what_was_undone_by_its_name_is_not_meant_again_wherever_the_agent_is_killed(
+    mortal: tuple[System, MortalAgent], point: str
+) -> None:
+    (system, agent), tenant = mortal, new_id("tenant")
+    folder = make_person_folder(agent.folder / "sandbox", tenant, "ana")
+    ana = system.through(await agent.channel(), system.person("ana", tenant))
+    await ana.say('write "one" to a.txt')
+    await ana.say('write "two" to b.txt')
+    await agent.crash_at(point)
+    with pytest.raises(aio.AioRpcError):
+        await ana.say("undo the last change to b.txt", request_id="request-undo")
+    assert await agent.died()
+    ana = system.through(await agent.channel(), ana)
+    assert (await ana.say("undo the last change to b.txt", request_id="request-undo")).run.status == DONE
+    assert [one.name for one in folder.iterdir()] == ["a.txt"]
+    assert (await ana.say("undo")).run.status == DONE
+    assert list(folder.iterdir()) == []
