@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from phylactery_understanding.language.lexicon import CLASSES, OPERATORS, lexicon, read_lexicons
+from phylactery_understanding.language.lexicon import CLASSES, OPERATORS, lexicon, lexicons, read_lexicons
 from phylactery_understanding.language.word_files import FOLDER, LexiconError
 
 
@@ -93,3 +93,13 @@ def test_the_longest_phrase_of_a_class_counts() -> None:
 def test_every_operator_is_a_class_that_some_language_fills() -> None:
     assert set(OPERATORS) <= set(CLASSES)
     assert all(lexicon().phrases[name] for name in OPERATORS)
+
+
+def test_the_meanings_of_a_form_are_those_of_every_language() -> None:
+    known = lexicons()
+    forms = sorted({form for one in known.by_language.values() for form in one.verbs})[::5]
+    joined = (form + more for form in forms for more in ("lo", "melo"))
+    for form in ("", "x", "nevera", "dímelo", *forms, *joined):
+        verbs = [verb for one in known.by_language.values() for verb in one.verb(form)]
+        assert known.meanings(form) == {meaning for verb in verbs for meaning in verb.meanings}
+    assert {"read"} <= known.meanings("leer") & known.meanings("read")

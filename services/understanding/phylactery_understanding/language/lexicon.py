@@ -212,6 +212,16 @@ class Lexicons:
     known: Mapping[str, frozenset[str]]
     """Every single word of a language, for language detection."""
 
+    @cached_property
+    def _verb_forms(self) -> frozenset[str]:
+        return frozenset().union(*(one.verbs for one in self.by_language.values()))
+
+    def meanings(self, form: str) -> frozenset[str]:
+        """Return the meanings of a verb form in whatever language; a word that is none costs one look-up."""
+        if form not in self._verb_forms and not form.endswith(_ENCLITICS):
+            return frozenset()
+        return frozenset().union(*(verb.meanings for one in self.by_language.values() for verb in one.verb(form)))
+
     def of(self, tokens: Sequence[Token]) -> Lexicon:
         """Return the lexicon of the language that knows most of the first words, that of SHARED in case of a tie."""
         said = Counter(one.text for one in tokens[:_TELLING] if one.kind is Kind.WORD)

@@ -60,8 +60,7 @@ ANYTHING: Final = request_number("")
 @lru_cache(maxsize=65_536)
 def meanings_of(word: str) -> tuple[str, ...]:
     """Return the meanings of a verb form in whatever language, in a fixed order; none for any other word."""
-    every = (verb for words in lexicons().by_language.values() for verb in words.verb(word))
-    return tuple(sorted({meaning for verb in every for meaning in verb.meanings}))
+    return tuple(sorted(lexicons().meanings(word)))
 
 
 def delegates(tokens: Sequence[str]) -> bool:
