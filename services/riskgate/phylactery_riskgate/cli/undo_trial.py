@@ -157,6 +157,7 @@ async def _run(trial: Trial, server: str) -> None:
     if not words:
         raise unusable("--server is the URL of an MCP server, or the command that starts it")
     url = server.startswith(("https://", "http://"))
+    fault: BaseException | None = None  # what such a clause raises is a group in some patch releases of Python 3.11
     try:
         async with (
             asyncio.timeout(_SECONDS),
@@ -169,9 +170,11 @@ async def _run(trial: Trial, server: str) -> None:
 
             await try_undo(trial, call)
     except* TrialError as failed:
-        raise _first(failed) from None
+        fault = _first(failed)
     except* (MCPError, OSError, TimeoutError, RuntimeError, ValueError) as failed:
-        raise TrialError(f"the server did not answer ({type(_first(failed)).__name__})") from None
+        fault = fault or TrialError(f"the server did not answer ({type(_first(failed)).__name__})")
+    if fault is not None:
+        raise fault from None
 
 
 def _content(name: str, answer: Any) -> Any:
