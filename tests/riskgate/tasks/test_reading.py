@@ -209,7 +209,10 @@ class _Plain:
             for key, one in value.items():
                 below = (*place, key)
                 if self.knows(place, key):
-                    self.read(one, below, item, key, depth + 1)
+                    if key == "id" and key in self.named_below(place) and self.kind(below) == ("free", False):
+                        self.read_key(one, item, depth + 1)
+                    else:
+                        self.read(one, below, item, key, depth + 1)
                     continue
                 kind, registry = self.kind(below)
                 inside = self.item(item)
@@ -221,6 +224,18 @@ class _Plain:
                 self.read(one, (*place, "*") if self.named_below(place) else place, inside, name, depth + 1)
         elif value is not None:
             self.put(value, *self.kind(place), item, name)
+
+    def read_key(self, value: Any, item: int, depth: int) -> None:
+        """Read what a catalog calls free and is an object's key by its name: naming, and what is below it free."""
+        if isinstance(value, dict):
+            inside = _Plain((), ())
+            inside.parents, inside.values, inside.prints = self.parents, self.values, self.prints
+            inside.read(value, (), item, "id", depth)
+        elif isinstance(value, list):
+            for one in value:
+                self.read_key(one, self.item(item) if isinstance(one, dict) or not depth else item, depth + 1)
+        elif value is not None:
+            self.put(value, *("naming", False), item, "id")
 
     def put(self, value: Any, kind: str, registry: bool, item: int, name: str) -> None:
         code = kind[0] + ("r" if registry else "")
