@@ -15,7 +15,7 @@ from hypothesis.internal.conjecture import providers
 
 from tests.support import tiers
 from tests.support.databases.schema import write_down_schemas
-from tests.support.processes.guardian import guard_run
+from tests.support.processes.guardian import guard_run, run_folder
 from tests.support.servers import postgres
 from tests.support.tiers import (  # noqa: F401 - hooks of this conftest
     pytest_addoption,
@@ -37,19 +37,27 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 _COLLECTED_EVERY = 20_000
 """New objects between two rounds of the garbage collector."""
 _MEMORY = Path("/dev/shm")
-_ROOM_BYTES = 4 * 2**30  # a run of all tests at once keeps less than a tenth of it
+_ROOM_BYTES = 8 * 2**30
+"""What is free where files are in memory: a run of the slow tests keeps at most half of it there."""
 
 
 def _keep_files_in_memory() -> None:
     """Let temporary files be in memory where there is room: nothing waits for a disk, and no test cuts the power.
 
-    A temporary folder that the environment names stays. Programs are installed and run in temporary folders.
+    A temporary folder that the environment names stays. Programs are installed and run in temporary folders. The file
+    system may have a size, and the memory that it takes may be less: what is full ends processes.
     """
     if "TMPDIR" in os.environ or not os.access(_MEMORY, os.W_OK | os.X_OK):
         return
     runs_programs = not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC
-    if runs_programs and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES:
-        os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)  # which somebody may have asked for already
+    if runs_programs and min(shutil.disk_usage(_MEMORY).free, _available_bytes()) > _ROOM_BYTES:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(run_folder(_MEMORY))  # which somebody may have asked for already
+
+
+def _available_bytes() -> int:
+    """Return how much memory programs may still take."""
+    lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
 
 
 _keep_files_in_memory()

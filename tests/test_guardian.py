@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.processes.guardian import run_folder
 from tests.support.servers import postgres
 
 pytestmark = pytest.mark.slow
@@ -84,3 +85,53 @@ def ends_with(run: subprocess.Popen[bytes], ended_by: signal.Signals, started: P
     for pid in (int(forked), int(process), server):
         await_that(lambda pid=pid: not runs(pid), f"process {pid} still runs")
     await_that(lambda: not Path(folder).exists(), f"{folder} still exists")
+
+
+HOLDING = """
+import sys, time
+from pathlib import Path
+from tests.support.processes.guardian import run_folder
+folder = run_folder(Path(sys.argv[1]))
+(folder / "left").write_text("a file")
+print(folder, flush=True)
+time.sleep(600)
+"""
+
+
+def test_files_of_runs_that_are_gone_are_removed_and_of_those_that_run_kept(tmp_path: Path):
+    def held() -> tuple[subprocess.Popen[str], Path]:
+        words = [sys.executable, "-c", HOLDING, str(tmp_path)]
+        holder = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        assert holder.stdout is not None
+        return holder, Path(holder.stdout.readline().strip())
+
+    gone, left = held()
+    gone.kill()
+    gone.wait(60)
+    runs_on, kept = held()
+    try:
+        assert not left.exists()
+        own = run_folder(tmp_path)
+        assert (own.is_dir(), (kept / "left").exists()) == (True, True)
+    finally:
+        runs_on.kill()
+        runs_on.wait(60)
+    run_folder(tmp_path)
+    assert (own.is_dir(), kept.exists()) == (True, False)
+
+
+def test_a_run_keeps_its_temporary_files_in_a_folder_that_is_gone_with_it(tmp_path: Path):
+    (tmp_path / "conftest.py").write_text("from tests.conftest import *\n")
+    (tmp_path / "test_one.py").write_text(
+        "import pathlib, tempfile\n"
+        "def test_one(tmp_path):\n"
+        "    tempfile.mkdtemp()\n"
+        f"    pathlib.Path({str(tmp_path / 'said')!r}).write_text(tempfile.gettempdir())\n"
+    )
+    hidden = {"PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_TESTRUNUID", "TMPDIR"}
+    env = {name: value for name, value in os.environ.items() if name not in hidden} | {"PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), "-n", "0"]
+    subprocess.run([*words, str(tmp_path)], cwd=tmp_path, env=env, check=True, stdout=subprocess.DEVNULL)
+    folder = Path((tmp_path / "said").read_text())
+    if folder.name.startswith("phylactery-run-"):  # elsewhere there is no room in memory, and files are on the disk
+        await_that(lambda: not folder.exists(), f"{folder} still exists")

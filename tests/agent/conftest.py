@@ -9,7 +9,6 @@ import pytest
 from phylactery_agent.llm_client.router import Models
 from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.turn import unit_of_work
-from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.bench import Bench
 from tests.support.agent.models import opened
@@ -17,7 +16,7 @@ from tests.support.agent.scripted_model import ScriptedModel
 from tests.support.agent.stores import Stores, open_stores
 from tests.support.agent.system import Person, System, open_system
 from tests.support.servers.model_server import ModelServer, model_server
-from tests.support.servers.postgres import create_database
+from tests.support.servers.postgres import brief_database
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
@@ -26,7 +25,7 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     if request.param == "sqlite":
         url = f"sqlite:///{tmp_path / 'agent.db'}"
     else:
-        url = create_database(request.getfixturevalue("postgres_url"), new_id("agent"))
+        url = brief_database(request.getfixturevalue("postgres_url"))
     with open_stores(url) as opened:
         yield opened
 

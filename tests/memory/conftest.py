@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +40,7 @@ from tests.support.clock import FakeClock
 from tests.support.contracts.refusals import Refusal, refusal_of
 from tests.support.memory_keeper import Keeper
 from tests.support.servers import s3
-from tests.support.servers.postgres import create_database
+from tests.support.servers.postgres import brief_database
 
 CHUNK = 1024 * 1024
 
@@ -245,7 +244,7 @@ async def kept(request: pytest.FixtureRequest, make_memory: Callable[..., Any]) 
     """A memory service on either database."""
     if request.param == "sqlite":
         return await make_memory()
-    url = create_database(request.getfixturevalue("postgres_url"), f"m{random.getrandbits(64):x}")
+    url = brief_database(request.getfixturevalue("postgres_url"))
     return await make_memory(database_url=url)
 
 
@@ -299,7 +298,7 @@ async def kept_in_bucket(
     """The same over either database."""
     options = {"output_ttl_days": 0, **store.settings(tmp_path)}
     if request.param == "postgresql":
-        url = create_database(request.getfixturevalue("postgres_url"), f"o{random.getrandbits(64):x}")
+        url = brief_database(request.getfixturevalue("postgres_url"))
         options["database_url"] = url
     return await make_memory(**options)
 

@@ -21,7 +21,7 @@ from phylactery_forms.definitions.reading import sample_folder
 from tests.support.agent.stores import opened
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, open_system
 from tests.support.clock import FakeClock
-from tests.support.servers.postgres import create_database
+from tests.support.servers.postgres import brief_database
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TURNS, FORMS, CALLS = 4, 2, 2
@@ -47,7 +47,7 @@ async def system(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Syst
 def any_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'agent.db'}"
-    return create_database(request.getfixturevalue("postgres_url"), new_id("agent"))
+    return brief_database(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import socket
 import threading
 from collections.abc import Iterator
@@ -24,7 +23,7 @@ from phylactery_memory.retrieval.vectors import cosines, pack_vectors, unit, wit
 from phylactery_memory.settings import MemorySettings
 
 from tests.support.processes.agents import wait_until
-from tests.support.servers.postgres import create_database
+from tests.support.servers.postgres import brief_database
 
 TOPICS = {"car": 0, "automobile": 0, "vehicle": 0, "sea": 1, "ocean": 1, "beach": 1, "bread": 2, "bakery": 2}
 REFUSED = "unspeakable"
@@ -257,7 +256,7 @@ async def lonely(request, make_memory, away):
     """A memory service, on either database, whose embeddings endpoint is not there yet."""
     options = {}
     if request.param == "postgresql":
-        url = create_database(request.getfixturevalue("postgres_url"), f"e{random.getrandbits(64):x}")
+        url = brief_database(request.getfixturevalue("postgres_url"))
         options["database_url"] = url
     return await make_memory(embeddings_url=away.url, embeddings_model="tiny", **options)
 

@@ -22,7 +22,7 @@ from tests.support.memory_keeper import (
     index_of,
     text_of,
 )
-from tests.support.servers.postgres import create_database
+from tests.support.servers.postgres import brief_database
 
 
 async def test_an_update_needs_the_etag_it_last_saw(kept, keeper, refused):
@@ -208,7 +208,7 @@ async def test_both_databases_rank_the_same_memories_the_same(make_memory, postg
     ]
     texts = [" ".join(dice.choices(vocabulary, k=dice.randint(1, 9))) + f" n{number}" for number in range(120)]
     places = [(dice.choice(["", "t", "u"]), dice.randint(0, 60), at(dice.randint(0, 5) * 86_400)) for _ in texts]
-    url = create_database(postgres_url, f"m{random.getrandbits(64):x}")
+    url = brief_database(postgres_url)
     rankings = []
     for options in ({}, {"database_url": url}):
         service = await make_memory(**options)

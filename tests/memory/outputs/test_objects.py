@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import sys
 import time
 
@@ -16,7 +15,7 @@ from phylactery_memory.outputs.bucket import Bucket, BucketTarget
 from phylactery_memory.settings import MemorySettings
 
 from tests.support.servers import s3
-from tests.support.servers.postgres import create_database
+from tests.support.servers.postgres import brief_database
 
 Code = grpc.StatusCode
 SECRET = "el-texto-que-nadie-debe-leer "
@@ -253,7 +252,7 @@ async def test_the_standard_variables_say_who_asks_where_no_setting_does(make_me
 
 @pytest.mark.slow
 async def test_two_replicas_that_start_at_once_share_one_folder(make_memory, store, tmp_path, postgres_url):
-    url = create_database(postgres_url, f"o{random.getrandbits(64):x}")
+    url = brief_database(postgres_url)
     key = (await make_memory()).path.parent / "keys" / "master.key"
     options = {**store.settings(tmp_path), "database_url": url, "master_key_file": key}
     await make_memory(database_url=url, master_key_file=key)

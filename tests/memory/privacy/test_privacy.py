@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import json
 import os
-import random
 import shutil
 import signal
 import sqlite3
@@ -27,7 +26,7 @@ from structlog.testing import capture_logs
 
 from tests.support.databases.erasures import erasure_of, files_with
 from tests.support.processes.forks import Forked
-from tests.support.servers.postgres import create_database
+from tests.support.servers.postgres import brief_database
 
 Code = grpc.StatusCode
 MARK = "zarzuela"
@@ -353,7 +352,7 @@ async def unavailable(*_arguments):
 
 
 async def test_what_another_replica_is_writing_is_waited_for_removed_and_counted(make_memory, postgres_url):
-    memory = await make_memory(database_url=create_database(postgres_url, f"m{random.getrandbits(64):x}"))
+    memory = await make_memory(database_url=brief_database(postgres_url))
     await memory.user().say("m1", "hola")
     waiting = sa.text(
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"

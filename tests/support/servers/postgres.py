@@ -6,14 +6,22 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from phylactery_chassis.util.ids import new_id
 
 from tests.support.processes.guardian import cluster_prefix
 
 ACCOUNT = "postgres"
 _LONGEST_PLACE = 60
+_MOST_BRIEF = 8
+_SMALL = "-c max_wal_size=64MB -c min_wal_size=32MB -c wal_level=minimal -c max_wal_senders=0"
+"""How a cluster keeps little of what it wrote: its files may be in memory."""
+_brief: dict[str, deque[str]] = {}
+"""The databases of each cluster that are dropped after a few more, the oldest first."""
 
 
 def binaries() -> Path | None:
@@ -48,7 +56,7 @@ class Cluster:
         Without ``sync`` it never syncs: no test cuts the machine's power. Its shared memory is files in its folder, so
         that nothing stays of a cluster that is killed.
         """
-        options = f"-k {self._folder} -h '' -c dynamic_shared_memory_type=mmap" + ("" if self._sync else " -F")
+        options = f"-k {self._folder} -h '' -c dynamic_shared_memory_type=mmap {_SMALL}" + ("" if self._sync else " -F")
         self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", options, "start")
 
     def stop(self, mode: str = "immediate") -> None:
@@ -102,9 +110,27 @@ def cluster() -> Iterator[str]:
 
 
 def create_database(url: str, name: str) -> str:
-    """Create a database in a cluster and return its URL."""
+    """Create a database in a cluster, which stays as long as the cluster, and return its URL."""
+    _execute(url, f'CREATE DATABASE "{name}"')
+    return url.format(database=name)
+
+
+def brief_database(url: str) -> str:
+    """Create a database for one test and return its URL.
+
+    An empty one is 7 MB. It is dropped when this process has made a few more, by when whoever used it is gone: at the
+    end of the test, services that are stopped after the fixture would miss it.
+    """
+    made, name = _brief.setdefault(url, deque()), new_id("brief")
+    created = create_database(url, name)
+    made.append(name)
+    if len(made) > _MOST_BRIEF:
+        _execute(url, f'DROP DATABASE IF EXISTS "{made.popleft()}" WITH (FORCE)')
+    return created
+
+
+def _execute(url: str, statement: str) -> None:
     import psycopg
 
     with psycopg.connect(url.format(database=ACCOUNT).replace("+psycopg", ""), autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-    return url.format(database=name)
+        connection.execute(statement.encode())

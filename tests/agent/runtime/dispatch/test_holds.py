@@ -20,10 +20,9 @@ from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureCount
 from phylactery_agent.runtime.storage.records import Claim, Lease
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import Unavailable
-from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.stores import ANA, BEN, T1, Stores, incoming, open_stores, opened, runner_of
-from tests.support.servers.postgres import create_database
+from tests.support.servers.postgres import brief_database
 
 ENDS_SECONDS = 60.0
 INTENT = Erasure("era_1", "sha256:0", "00", "acme", False, 1, "sha256:1", ErasureCounts())  # noqa: FBT003
@@ -32,7 +31,7 @@ INTENT = Erasure("era_1", "sha256:0", "00", "acme", False, 1, "sha256:1", Erasur
 @pytest.fixture
 def replicated(postgres_url: str) -> Iterator[Stores]:
     """Store that several processes may share."""
-    with open_stores(create_database(postgres_url, new_id("agent"))) as opened:
+    with open_stores(brief_database(postgres_url)) as opened:
         yield opened
 
 

@@ -19,12 +19,11 @@ from phylactery_agent.runtime.dispatch import process_registry
 from phylactery_agent.runtime.dispatch.claims import HeldError
 from phylactery_agent.runtime.dispatch.leases import free_leases
 from phylactery_agent.runtime.dispatch.process_registry import LIVES, ProcessLock
-from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.process import AgentProcess
 from tests.support.agent.stores import Stores, opened
 from tests.support.agent.system import DONE, System, open_system
-from tests.support.servers.postgres import create_database
+from tests.support.servers.postgres import brief_database
 
 ENDS_SECONDS = 120
 LEASE_SECONDS = "600"
@@ -139,7 +138,7 @@ async def system(tmp_path: Path) -> AsyncIterator[System]:
 @pytest.fixture
 def start(system: System, tmp_path: Path, postgres_url: str) -> Callable[..., AgentProcess]:
     """Start agents over one PostgreSQL database and one folder, with very long leases."""
-    url = create_database(postgres_url, new_id("agent"))
+    url = brief_database(postgres_url)
     database = opened(url)
     database.migrate("phylactery_agent")
     database.close()

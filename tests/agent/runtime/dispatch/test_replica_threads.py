@@ -9,19 +9,18 @@ from pathlib import Path
 import pytest
 from grpc import aio
 from phylactery.agent.v1 import chat_pb2
-from phylactery_chassis.util.ids import new_id
 
 from tests.agent.runtime.dispatch.test_replicas import Replicas, replicas_over
 from tests.support.agent.system import DONE, SUSPENDED, refused
 from tests.support.agent.threads import Watch, delete, listed, watched
-from tests.support.servers.postgres import create_database
+from tests.support.servers.postgres import brief_database
 
 ASK = 'añade "línea" a lista.txt'
 
 
 @pytest.fixture
 async def replicas(tmp_path: Path, postgres_url: str) -> AsyncIterator[Replicas]:
-    async with replicas_over(tmp_path, create_database(postgres_url, new_id("agent"))) as opened:
+    async with replicas_over(tmp_path, brief_database(postgres_url)) as opened:
         await opened.add()
         await opened.add()
         yield opened

@@ -18,12 +18,11 @@ from phylactery_agent.settings import AgentSettings
 from phylactery_agent.tools.named_folders import person_folder
 from phylactery_chassis.errors import StartError
 from phylactery_chassis.rpc.server import start
-from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.stores import opened
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of, open_system
 from tests.support.clock import FakeClock
-from tests.support.servers.postgres import create_database
+from tests.support.servers.postgres import brief_database
 
 ENDS_SECONDS = 60
 
@@ -85,7 +84,7 @@ async def replicas_over(folder: Path, url: str) -> AsyncIterator[Replicas]:
 
 @pytest.fixture
 async def replicas(tmp_path: Path, postgres_url: str) -> AsyncIterator[Replicas]:
-    async with replicas_over(tmp_path, create_database(postgres_url, new_id("agent"))) as opened:
+    async with replicas_over(tmp_path, brief_database(postgres_url)) as opened:
         yield opened
 
 

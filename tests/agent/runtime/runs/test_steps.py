@@ -19,12 +19,11 @@ from phylactery_agent.ports import NodeStep
 from phylactery_agent.runtime.turn.trail import MAX_KEPT, RunTrail
 from phylactery_chassis.db.migrations import _config
 from phylactery_chassis.errors import Unavailable
-from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.process import AgentProcess
 from tests.support.agent.stores import Stores
 from tests.support.agent.system import DONE, Person, System, approval_of, open_system, refused
-from tests.support.servers.postgres import create_database
+from tests.support.servers.postgres import brief_database
 
 WRITE = 'escribe "hola" en notas.txt'
 
@@ -191,7 +190,7 @@ def test_an_older_database_learns_whose_its_calls_are_and_how_many_each_run_made
 def postgres_or_sqlite(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'old.db'}"
-    return create_database(request.getfixturevalue("postgres_url"), new_id("agent"))
+    return brief_database(request.getfixturevalue("postgres_url"))
 
 
 def upgrade_to(engine: sa.Engine, revision: str) -> None:
