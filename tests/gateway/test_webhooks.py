@@ -39,6 +39,13 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
         yield opened
 
 
+@pytest.fixture
+async def slow_desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    """A gateway that gives nothing to the agent before its clock is advanced: a text is emptied when it is given."""
+    async with open_gateway(tmp_path, debounce_seconds=30) as opened:
+        yield opened
+
+
 def changed(desk: Desk, **value: Any) -> dict[str, Any]:
     return desk.graph.change(value)
 
@@ -101,14 +108,14 @@ async def test_a_body_that_is_too_large_is_refused_before_it_is_held(tmp_path: P
             assert (await client.post(desk.graph.webhook, content=chunks(), headers=signed)).status_code == 413
 
 
-async def test_one_broken_element_loses_none_beside_it(desk: Desk) -> None:
+async def test_one_broken_element_loses_none_beside_it(slow_desk: Desk) -> None:
     broken = [None, 7, {}, {"id": "wamid.x"}, {"id": 5, "type": "text"}, text("wamid.y", "", text=None), [[]]]
-    payload = changed(desk, messages=[text("wamid.1", "uno"), *broken, text("wamid.2", "dos")])
+    payload = changed(slow_desk, messages=[text("wamid.1", "uno"), *broken, text("wamid.2", "dos")])
     payload["entry"].insert(0, "no entry")
     payload["entry"][1]["changes"].insert(0, {"field": "messages", "value": None})
-    assert await desk.graph.post(payload) == 200
-    assert [one for one, _ in await states(desk)] == ["uno", "dos"]
-    assert len(await desk.rows("SELECT * FROM inbox WHERE kind LIKE 'kept:%'")) == len(broken) + 2
+    assert await slow_desk.graph.post(payload) == 200
+    assert [one for one, _ in await states(slow_desk)] == ["uno", "dos"]
+    assert len(await slow_desk.rows("SELECT * FROM inbox WHERE kind LIKE 'kept:%'")) == len(broken) + 2
 
 
 ODD = (
@@ -182,12 +189,12 @@ def test_a_value_of_any_other_shape_keeps_its_element_and_loses_none_beside_it()
 
 
 @pytest.mark.parametrize("timestamp", ["1e999", "-Infinity", "NaN", "1" + "0" * 400 + ".5"])
-async def test_a_number_without_end_is_acknowledged_and_kept(desk: Desk, timestamp: str) -> None:
+async def test_a_number_without_end_is_acknowledged_and_kept(slow_desk: Desk, timestamp: str) -> None:
     messages = [text("wamid.1", "uno", timestamp="WHEN"), text("wamid.2", "dos")]
-    body = json.dumps(changed(desk, messages=messages)).replace('"WHEN"', timestamp).encode()
-    assert await desk.graph.post(body) == 200
-    assert [one for one, _ in await states(desk)] == ["dos"]
-    assert await desk.bot.post({"update_id": 1, "message": desk.bot.message({"photo": []})}) == 200
+    body = json.dumps(changed(slow_desk, messages=messages)).replace('"WHEN"', timestamp).encode()
+    assert await slow_desk.graph.post(body) == 200
+    assert [one for one, _ in await states(slow_desk)] == ["dos"]
+    assert await slow_desk.bot.post({"update_id": 1, "message": slow_desk.bot.message({"photo": []})}) == 200
 
 
 @pytest.mark.parametrize(
@@ -230,33 +237,33 @@ async def test_a_sticker_gets_an_honest_reply(desk: Desk) -> None:
     assert (await states(desk)) == [("", "noted")]
 
 
-async def test_a_filled_flow_is_read(desk: Desk) -> None:
+async def test_a_filled_flow_is_read(slow_desk: Desk) -> None:
     answers = {"flow_token": "secret", "full_name": "Ana", "rating": 4, "comment": "bien"}
     reply = {"type": "nfm_reply", "nfm_reply": {"name": "flow", "body": "Sent", "response_json": json.dumps(answers)}}
-    await desk.phone().send({"type": "interactive", "interactive": reply})
-    assert [one for one, _ in await states(desk)] == ["full name: Ana\nrating: 4\ncomment: bien"]
+    await slow_desk.phone().send({"type": "interactive", "interactive": reply})
+    assert [one for one, _ in await states(slow_desk)] == ["full name: Ana\nrating: 4\ncomment: bien"]
 
 
-async def test_an_edit_changes_a_message_that_nobody_has_read_yet(tmp_path: Path) -> None:
-    async with open_gateway(tmp_path, debounce_seconds=30) as desk:
-        phone = desk.phone()
-        wamid = await phone.say("mañana a las 5")
-        edit = {"original_message_id": wamid, "message": {"type": "text", "text": {"body": "mañana a las 6"}}}
-        await phone.send({"type": "edit", "edit": edit})
-        assert await states(desk) == [("mañana a las 6", "waiting")]
-        await phone.send({"type": "revoke", "revoke": {"original_message_id": wamid}})
-        assert await states(desk) == [("", "withdrawn")]
-
-
-async def test_an_edit_of_a_message_that_was_read_is_a_correction(desk: Desk) -> None:
-    phone = desk.phone()
+async def test_an_edit_changes_a_message_that_nobody_has_read_yet(slow_desk: Desk) -> None:
+    phone = slow_desk.phone()
     wamid = await phone.say("mañana a las 5")
-    await desk.until_rows("SELECT * FROM messages WHERE state = 'given'", 1)
+    edit = {"original_message_id": wamid, "message": {"type": "text", "text": {"body": "mañana a las 6"}}}
+    await phone.send({"type": "edit", "edit": edit})
+    assert await states(slow_desk) == [("mañana a las 6", "waiting")]
+    await phone.send({"type": "revoke", "revoke": {"original_message_id": wamid}})
+    assert await states(slow_desk) == [("", "withdrawn")]
+
+
+async def test_an_edit_of_a_message_that_was_read_is_a_correction(slow_desk: Desk) -> None:
+    phone = slow_desk.phone()
+    wamid = await phone.say("mañana a las 5")
+    slow_desk.clock.advance(31)
+    await slow_desk.until_rows("SELECT * FROM messages WHERE state = 'given'", 1)
     edit = {"original_message_id": wamid, "message": {"type": "text", "text": {"body": "a las 6"}}}
     await phone.send({"type": "edit", "edit": edit})
-    assert (await states(desk))[1][0] == "Corrección: a las 6"
+    assert (await states(slow_desk))[1][0] == "Corrección: a las 6"
     await phone.send({"type": "revoke", "revoke": {"original_message_id": wamid}})
-    assert (await states(desk))[2][1] == "noted"
+    assert (await states(slow_desk))[2][1] == "noted"
 
 
 @pytest.mark.slow
