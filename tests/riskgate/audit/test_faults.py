@@ -81,7 +81,7 @@ DAMAGE = [
         [
             f"DELETE FROM audit_entries {OF_ONE} = 8",
             (
-                "INSERT INTO audit_entries SELECT log, 8, leaf, record, tenant, subject, kind, time_us "
+                "INSERT INTO audit_entries SELECT log, 8, leaf, record, tenant, subject, kind, time_us, decision_id "
                 f"FROM audit_entries {OF_ONE} = 7"
             ),
         ],
@@ -92,8 +92,8 @@ DAMAGE = [
         [
             f"DELETE FROM audit_entries {OF_ONE} = 5",
             (
-                "INSERT INTO audit_entries SELECT 'riskgate/one', 5, leaf, record, tenant, subject, kind, time_us "
-                "FROM audit_entries WHERE log = 'riskgate/two' AND position = 5"
+                "INSERT INTO audit_entries SELECT 'riskgate/one', 5, leaf, record, tenant, subject, kind, time_us, "
+                "decision_id FROM audit_entries WHERE log = 'riskgate/two' AND position = 5"
             ),
         ],
         5,

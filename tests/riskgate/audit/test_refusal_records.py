@@ -22,19 +22,21 @@ async def test_a_refused_answer_says_which_answer_it_was(gate, ana, refused, giv
     assert [record["answer"] for record in gate.records("approval_refused")] == [given, given]
 
 
-async def test_a_refused_redeem_names_the_permit_the_decision_and_the_approval(gate, ana, refused):
+async def test_a_refused_redeem_of_the_callers_own_permit_names_it_its_decision_and_its_approval(gate, ana, refused):
     allowed = await ana.permitted()
     await ana.redeem(allowed.permit)
     await refused(ana.redeem(allowed.permit, execution="execution-2"))
     await refused(ana.redeem(allowed.permit, run="r2"))
     head, claims, _ = allowed.permit.split(".")
     await refused(ana.redeem(f"{head}.{claims}.{'A' * 86}"))
+    await refused(gate.person("ben").redeem(allowed.permit))
     done = gate.records("redeemed")[0]
-    again, elsewhere, forged = gate.records("redeem_refused")
+    again, elsewhere, forged, stolen = gate.records("redeem_refused")
     named = ("permit_id", "decision_id", "approval_id")
-    assert [again[name] for name in named] == [done[name] for name in named]
+    for one in (again, elsewhere):
+        assert [one[name] for name in named] == [done[name] for name in named]
     assert all(done[name] for name in named)
-    assert not {*named} & {*elsewhere, *forged}, "what is not proven to be the caller's is not repeated"
+    assert not {*named} & {*forged, *stolen}, "what is not proven to be the caller's is not repeated"
 
 
 async def test_a_permit_that_replaces_an_old_one_is_recorded_before_it_is_answered(gate, ana):

@@ -128,6 +128,9 @@ def requests(task: str = "", decision: str = "") -> dict[str, Message]:
         "AuditService/GetCheckpoint": audit_pb2.GetCheckpointRequest(log="riskgate", size=1),
         "AuditService/GetInclusionProof": audit_pb2.GetInclusionProofRequest(log="riskgate", index=1, tree_size=2),
         "AuditService/GetConsistencyProof": audit_pb2.GetConsistencyProofRequest(log="riskgate", first_size=1),
+        "AuditService/GetReceipt": audit_pb2.GetReceiptRequest(
+            entry=audit_pb2.EntryReference(log="riskgate", index=1), include_values=True
+        ),
         "AuditService/EraseValues": audit_pb2.EraseValuesRequest(
             filter=wanted, reason="no", entries=[audit_pb2.EntryReference(log="riskgate", index=1)]
         ),

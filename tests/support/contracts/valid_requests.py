@@ -326,6 +326,7 @@ def valid_requests() -> dict[str, list[Message]]:
         "AuditService/GetConsistencyProof": [
             audit_pb2.GetConsistencyProofRequest(log="riskgate", first_size=1, second_size=2)
         ],
+        "AuditService/GetReceipt": [audit_pb2.GetReceiptRequest(decision_id="de_1", include_values=True)],
         "AuditService/EraseValues": [
             audit_pb2.EraseValuesRequest(
                 filter=wanted, reason="they asked", entries=[audit_pb2.EntryReference(log="riskgate", index=1)]

@@ -23,6 +23,7 @@ from phylactery_riskgate.audit.requests import (
     InclusionInput,
     ListEntriesInput,
     PositionInput,
+    ReceiptInput,
     ReferenceInput,
     TailInput,
 )
@@ -186,6 +187,19 @@ class AuditServicer(audit_pb2_grpc.AuditServiceServicer):
         """Prove that a log of one size is a prefix of the log of a later size."""
         asked = from_message(ConsistencyInput, request)
         return consistency(await self._auditing.consistency(current_principal(), asked))
+
+    async def GetReceipt(self, request: audit_pb2.GetReceiptRequest, _context: Context) -> audit_pb2.GetReceiptResponse:
+        """Return the receipt of a decision."""
+        of = request.WhichOneof("of") or ""
+        asked = from_message(
+            ReceiptInput,
+            request,
+            of=of,
+            decision_id=request.decision_id if of == "decision_id" else None,
+            approval_id=request.approval_id if of == "approval_id" else None,
+            entry=fields(ReferenceInput, request.entry) if of == "entry" else None,
+        )
+        return audit_pb2.GetReceiptResponse(receipt=await self._auditing.receipt(current_principal(), asked))
 
     async def EraseValues(
         self, request: audit_pb2.EraseValuesRequest, _context: Context

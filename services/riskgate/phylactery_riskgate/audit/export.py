@@ -252,12 +252,13 @@ def _page(
         if entry is None:
             lines.append(hidden_line(index, leaf))
         else:
-            values = _values(connection, entry, seen) if asked.include_values else {}
+            values = values_of(connection, entry, seen) if asked.include_values else {}
             lines.append(entry_line(entry.found.stored, values))
     return lines
 
 
-def _values(connection: Connection, entry: ReadEntry, seen: Seen) -> dict[str, Any]:
+def values_of(connection: Connection, entry: ReadEntry, seen: Seen) -> dict[str, Any]:
+    """Return the values of an entry that may be shown, each with its salt, by JSON Pointer."""
     shown = seen(connection, entry, values=True).values
     return {
         one.path: {"value": json.loads(one.value_json), "salt": encode(one.salt)} for one in shown if not one.withheld

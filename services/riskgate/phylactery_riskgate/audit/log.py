@@ -197,6 +197,7 @@ class AuditLog:
             "tenant": entry.who.tenant,
             "subject": entry.who.subject,
             "actor": entry.who.actor,
+            "roles": sorted(entry.who.roles),
             "nonce": encode(secrets.token_bytes(_NONCE_BYTES)),
             **entry.body,
         }
@@ -207,7 +208,7 @@ class AuditLog:
             pending.keep_values(entry.who.tenant, place.index, self._vault.seal(plain, _written(place)))
         data = canonical_bytes(record)
         time_us = max(entry.time_us, pending.last_us)
-        label = rows.Label(entry.who.tenant, entry.who.subject, str(entry.kind), time_us)
+        label = rows.Label(entry.who.tenant, entry.who.subject, str(entry.kind), time_us, about_decision(record))
         pending.add(rows.StoredEntry(place.index, leaf_hash(data), data), label)
         if pending.unsigned >= self._sign_every:
             pending.sign_at_end(entry.time_us)
@@ -353,6 +354,13 @@ class AuditLog:
             return None
         opened: dict[str, Any] = json.loads(self._vault.open(sealed, _written(place)))
         return opened
+
+
+def about_decision(record: Mapping[str, Any]) -> str:
+    """Return the decision, or the answer of EvaluateAccess, that a record is about, or an empty string."""
+    if record.get("kind") == Kind.SHADOW_DIFFERENCE:  # what a bundle under trial would say
+        return ""
+    return str(record.get("decision_id") or record.get("evaluation_id") or "")
 
 
 def _plain(salts: dict[str, str], values: dict[str, Any]) -> bytes:

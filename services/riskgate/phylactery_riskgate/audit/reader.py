@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import heapq
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,28 +18,33 @@ from phylactery_chassis.telemetry.logs import get_logger
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
+from phylactery_riskgate.approvals.model import Approval
 from phylactery_riskgate.audit.checkpoint import Checkpoint, Verifier
 from phylactery_riskgate.audit.entries import EntryFilter, ReadEntry, SeenEntry, SignedHead, shown_values
-from phylactery_riskgate.audit.export import exported
+from phylactery_riskgate.audit.export import exported, values_of
 from phylactery_riskgate.audit.heads import KeptHead
-from phylactery_riskgate.audit.log import Kind
+from phylactery_riskgate.audit.log import Kind, about_decision
 from phylactery_riskgate.audit.proofs import Tree
+from phylactery_riskgate.audit.receipts import ProvenEntry, receipt_text
 from phylactery_riskgate.audit.requests import (
     DEFAULT_PAGE,
     CheckpointInput,
     ConsistencyInput,
     ExportInput,
+    FilterInput,
     InclusionInput,
     ListEntriesInput,
+    ReceiptInput,
     TailInput,
 )
 from phylactery_riskgate.decisions.context import DecisionContext
+from phylactery_riskgate.decisions.questions import approval_not_found
 from phylactery_riskgate.privacy.erasure import Erasure
 from phylactery_riskgate.privacy.retention_store import is_emptied
 from phylactery_riskgate.store import audit as log_rows
 from phylactery_riskgate.store import audit_search as rows
 from phylactery_riskgate.store.audit import Place
-from phylactery_riskgate.store.decisions import revoked_among
+from phylactery_riskgate.store.decisions import CallKey, DecisionRecord, find_call, find_decision, revoked_among
 from phylactery_riskgate.tasks.service import Tasks
 
 MAX_TAILS = 16
@@ -181,6 +186,8 @@ _SCAN = 10_000
 _TRIES = 3
 """How often the head of another process's log is signed again because it grew in the meantime."""
 _PAGE_BYTES = 3 * 1024 * 1024
+_MOST_OF_RECEIPT, _MOST_REFUSALS = 100, 20
+"""Maximum entries of a receipt: what happened to the decision, and refusals, which can be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +306,35 @@ class AuditReader:
 
         return await self._core.database.read(prove)
 
+    async def receipt(self, who: Principal, asked: ReceiptInput) -> str:
+        """Return the receipt of a decision, or of one entry: its records, proved to be in the current signed heads.
+
+        Raise PermissionDenied ROLE_REQUIRED, NotFound DECISION_NOT_FOUND, APPROVAL_NOT_FOUND and AUDIT_NOT_FOUND, also
+        for another caller's unless an auditor asks, and Unavailable.
+        """
+        if Role.AUDITOR not in who.roles:
+            who.require(Role.CALLER)
+        now_us = self._core.clock.now_us()
+
+        def expire(connection: Connection) -> None:
+            for one in self._approvals(connection, who, self._decisions(connection, who, asked)):
+                self._core.current(connection, one, who, now_us)
+
+        decided = await self._core.database.read(lambda connection: self._decisions(connection, who, asked))
+        approvals = await self._core.database.read(lambda connection: self._approvals(connection, who, decided))
+        if any(one.due(now_us) for one in approvals):
+            await self._core.write(expire)  # an approval that is over says so
+        of, entries, left_out = await self._core.database.read(
+            lambda connection: self._of_receipt(connection, who, asked, decided)
+        )
+        heads = {log: await self._current(log) for log in dict.fromkeys(one.found.log for one in entries)}
+        for log in heads:
+            await self._keep_subtrees(log)
+        proven = await self._core.database.read(
+            lambda connection: [self._proven(connection, who, asked, one, heads[one.found.log]) for one in entries]
+        )
+        return receipt_text(of, proven, [head.note for head in heads.values()], left_out)
+
     async def keep_subtrees(self) -> None:
         """Compute and store the subtree heads that proofs read, for every log."""
         for log in await self._core.database.read(rows.log_sizes):
@@ -312,6 +348,72 @@ class AuditReader:
                 await self._core.database.write(partial(log_rows.keep, log=log, tier=tier, heads=heads))
             except IntegrityError:
                 return  # another process computes the same heads
+
+    def _decisions(self, connection: Connection, who: Principal, asked: ReceiptInput) -> list[DecisionRecord]:
+        """Return the decision that a receipt is of, and the one whose approval it counted or that counted its own."""
+        decision_id = asked.decision_id or ""
+        if asked.approval_id is not None:
+            approval = self._core.find_approval(connection, who.tenant, asked.approval_id)
+            if approval is None or not (Role.AUDITOR in who.roles or approval.requester == who.subject):
+                raise approval_not_found(asked.approval_id)
+            decision_id = approval.decision_id
+        record = find_decision(connection, who.tenant, decision_id) if decision_id else None
+        if record is None:
+            return []
+        other: DecisionRecord | None = None
+        if record.approval_id:
+            key = CallKey(record.tenant, record.subject, record.run_id, record.tool_call_id)
+            other = find_call(connection, key, record.approval_id)
+        elif record.counted_approval_id:
+            approval = self._core.find_approval(connection, who.tenant, record.counted_approval_id)
+            other = None if approval is None else find_decision(connection, who.tenant, approval.decision_id)
+        return [record] if other is None else [record, other]
+
+    def _approvals(self, connection: Connection, who: Principal, decided: Sequence[DecisionRecord]) -> list[Approval]:
+        ids = dict.fromkeys(one.approval_id for one in decided if one.approval_id)
+        found = [self._core.find_approval(connection, who.tenant, one) for one in ids]
+        return [one for one in found if one is not None]
+
+    def _of_receipt(
+        self, connection: Connection, who: Principal, asked: ReceiptInput, decided: Sequence[DecisionRecord]
+    ) -> tuple[str, list[ReadEntry], int]:
+        """Return what a receipt is of, its entries, and how many refusals are not among them. Raise NotFound."""
+        left_out = 0
+        if asked.entry is not None:
+            place = Place(asked.entry.log, asked.entry.index)
+            at = rows.find_entry(connection, who.tenant, place)
+            found, of = [] if at is None else [at], f"{place.log}:{place.index}"
+            missing: NotFound = _not_found(
+                f"the log '{place.log}' has no entry {place.index} of this caller", place.log
+            )
+        else:
+            of = decided[0].id if decided else asked.decision_id or ""
+            ids = {one.id for one in decided} or {of}
+            found, left_out = rows.of_decisions(
+                connection, who.tenant, ids, most=_MOST_OF_RECEIPT, most_refusals=_MOST_REFUSALS
+            )
+            told = f"decision '{of}' not found: this caller has none of this id, or retention has emptied its record"
+            missing = NotFound("DECISION_NOT_FOUND", told, metadata={"decision_id": of})
+        wanted = EntryFilter(who.tenant, FilterInput())
+        read = [entry for one in found if (entry := wanted.read(one)) is not None]
+        first = next((one for one in read if asked.entry is not None or _decides(one.record, of)), None)
+        own = first is not None and (first.record.get("tenant"), first.record.get("subject")) == (
+            who.tenant,
+            who.subject,
+        )
+        if first is None or not (own or Role.AUDITOR in who.roles):
+            raise missing
+        return of, read, left_out
+
+    def _proven(
+        self, connection: Connection, who: Principal, asked: ReceiptInput, entry: ReadEntry, head: SignedHead
+    ) -> ProvenEntry:
+        """Return an entry with its proof, and with the values that may be shown if they were asked for."""
+        found = entry.found
+        _, path = Tree(connection, found.log).inclusion(found.stored.index, head.size)
+        shown = asked.include_values and (Role.AUDITOR in who.roles or entry.record.get("subject") == who.subject)
+        values = values_of(connection, entry, self._seen) if shown else {}
+        return ProvenEntry(found.log, found.stored.index, found.stored.record, path, values)
 
     def _page(
         self, connection: Connection, who: Principal, asked: ListEntriesInput, after: rows.Position | None
@@ -387,6 +489,10 @@ class AuditReader:
         if head.size:
             log_rows.add_checkpoint(connection, log, head.size, head.note, now_us)
         return head
+
+
+def _decides(record: Mapping[str, Any], of: str) -> bool:
+    return record.get("kind") in (Kind.DECISION, Kind.ACCESS_EVALUATED) and about_decision(record) == of
 
 
 def _with_revocations(connection: Connection, tenant: str, page: list[SeenEntry]) -> list[SeenEntry]:

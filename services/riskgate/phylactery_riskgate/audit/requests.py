@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from phylactery_chassis.rpc.validation import EdgeModel, OptionalIdentifier
+from phylactery_chassis.rpc.validation import EdgeModel, Identifier, OptionalIdentifier
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from phylactery_riskgate.domain.model import Decision
@@ -114,6 +114,16 @@ class ReferenceInput(EdgeModel):
 
     log: _LogName
     index: _Size = 0
+
+
+class ReceiptInput(EdgeModel):
+    """What a receipt is of."""
+
+    of: Literal["decision_id", "approval_id", "entry"]
+    decision_id: Identifier | None = None
+    approval_id: Identifier | None = None
+    entry: ReferenceInput | None = None
+    include_values: bool = False
 
 
 class EraseInput(EdgeModel):

@@ -409,8 +409,9 @@ def _read_entry(line: bytes, origin: str, expected: int, signed: int) -> tuple[b
         raise _Fault(f"entry {expected} was altered: its record has no canonical form", expected) from None
     if value.get("leaf_hash") != leaf.hex():
         raise _Fault(f"entry {expected} was altered: its hash is another one", expected)
-    if "values" in value:
-        _check_values(value["values"], record, expected)
+    problem = misfit(value["values"], record, expected) if "values" in value else ""
+    if problem:
+        raise _Fault(problem, expected)
     return leaf, "entry"
 
 
@@ -424,8 +425,8 @@ def _hidden_leaf(value: dict[str, Any], expected: int, signed: int) -> bytes:
     return bytes.fromhex(given)
 
 
-def _check_values(values: Any, record: dict[str, Any], index: int) -> None:
-    """Raise _Fault unless every value matches its commitment, and the arguments match their hash.
+def misfit(values: Any, record: dict[str, Any], index: int) -> str:
+    """Return which value does not match its commitment, or that the arguments do not match their hash, or ''.
 
     The record of a refusal without a decision has only the hash.
     """
@@ -438,12 +439,13 @@ def _check_values(values: Any, record: dict[str, Any], index: int) -> None:
         except (TypeError, KeyError, ValueError, rfc8785.CanonicalizationError, RecursionError):
             fits = False
         if not fits:
-            raise _Fault(f"entry {index} was altered: its value at {path!r} does not match its commitment", index)
+            return f"entry {index} was altered: its value at {path!r} does not match its commitment"
     whole = record.get("kind") in _TELL_ARGUMENTS and ARGS_HASH in given
     if whole and all(path in given for path in known if path.startswith(ARGUMENTS + "/")):
         arguments = bound_arguments({path: shown["value"] for path, shown in given.items()})
         if sha256(rfc8785.dumps(arguments)) != given[ARGS_HASH]["value"]:
-            raise _Fault(f"entry {index} has arguments that do not match its hash at {ARGS_HASH!r}", index)
+            return f"entry {index} has arguments that do not match its hash at {ARGS_HASH!r}"
+    return ""
 
 
 def _parsed(line: bytes, index: int | None = None) -> dict[str, Any]:
@@ -492,13 +494,22 @@ def _verifiers(name: str, value: dict[str, Any], trusted: Trusted | None) -> tup
     Raise NoteError.
     """
     if trusted is not None:
-        named = [(key.public_key, False) for key in trusted if isinstance(key, Verifier)]
-        named += [(key.raw, key.state is KeyState.REVOKED) for key in trusted if not isinstance(key, Verifier)]
-    else:
-        try:
-            named = [(decode(key["jwk"]["x"]), key.get("state") == KeyState.REVOKED) for key in value["keys"]]
-        except (TokenError, KeyError, TypeError, AttributeError):
-            raise NoteError("no usable public key") from None
+        return verifiers_of(name, trusted)
+    try:
+        named = [(decode(key["jwk"]["x"]), key.get("state") == KeyState.REVOKED) for key in value["keys"]]
+    except (TokenError, KeyError, TypeError, AttributeError):
+        raise NoteError("no usable public key") from None
+    return _parted(name, named)
+
+
+def verifiers_of(name: str, trusted: Trusted) -> tuple[list[Verifier], list[Verifier]]:
+    """Return the valid and the revoked verifiers of a log's name from trusted keys. Raise NoteError."""
+    named = [(key.public_key, False) for key in trusted if isinstance(key, Verifier)]
+    named += [(key.raw, key.state is KeyState.REVOKED) for key in trusted if not isinstance(key, Verifier)]
+    return _parted(name, named)
+
+
+def _parted(name: str, named: Sequence[tuple[bytes, bool]]) -> tuple[list[Verifier], list[Verifier]]:
     return (
         [Verifier(name, raw) for raw, revoked in named if not revoked],
         [Verifier(name, raw) for raw, revoked in named if revoked],

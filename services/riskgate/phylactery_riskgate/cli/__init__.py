@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "undo": "phylactery_riskgate.cli.control:undo",
     "approvals": "phylactery_riskgate.cli.approvals.commands:app",
     "audit": "phylactery_riskgate.cli.audit.commands:app",
+    "receipt": "phylactery_riskgate.cli.receipts:app",
     "catalog": "phylactery_riskgate.cli.catalog:app",
     "keys": "phylactery_riskgate.cli.keys:app",
     "tokens": "phylactery_riskgate.cli.tokens:app",

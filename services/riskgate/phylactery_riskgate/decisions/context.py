@@ -452,6 +452,7 @@ def about(approval: Approval) -> dict[str, Any]:
     """Return the fields of a record that describe an approval."""
     return {
         "approval_id": approval.id,
+        "decision_id": approval.decision_id,
         "approval_class": approval.approval_class,
         "state": str(approval.state),
         "closed_reason": approval.closed_reason,

@@ -501,13 +501,13 @@ class Evaluation:
         """Record the refusal of a call that has no decision record, with the hash of its arguments."""
         bound = question.verdict.bound
         values = {ARGS_HASH: bound.args_hash} if bound else {}
-        told = question.place | body | (sensitive_body(question) if values else {})
+        told = question.place | body | question.bundle | (sensitive_body(question) if values else {})
         self._core.note(connection, Kind.EVALUATE_REFUSED, question.who, question.now_us, told, values=values)
 
     def _note_refused(
         self, connection: Connection, question: Question, failed: tuple[Factor, ...], body: dict[str, Any]
     ) -> None:
-        told = body | question.place | {"failed": [str(factor) for factor in failed]}
+        told = body | question.place | question.bundle | {"failed": [str(factor) for factor in failed]}
         self._core.note(connection, Kind.EVALUATE_REFUSED, question.who, question.now_us, told)
 
     def _too_old(self, record: DecisionRecord, now_us: int) -> bool:

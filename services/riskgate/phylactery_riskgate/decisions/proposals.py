@@ -63,6 +63,11 @@ def frozen_body(verdict: Verdict) -> dict[str, Any]:
     return {"frozen": True} if is_frozen(verdict.reasons) else {}
 
 
+def bundle_body(verdict: Verdict) -> dict[str, Any]:
+    """Return the fields of a record that name the bundle."""
+    return {"bundle_revision": verdict.bundle_revision, "bundle_hash": verdict.bundle_hash}
+
+
 def verdict_body(verdict: Verdict) -> dict[str, Any]:
     """Return the fields of a record that describe a verdict."""
     bound = verdict.bound
@@ -73,8 +78,7 @@ def verdict_body(verdict: Verdict) -> dict[str, Any]:
             for reason in verdict.reasons
         ],
         "policy_ids": list(verdict.policy_ids),
-        "bundle_revision": verdict.bundle_revision,
-        "bundle_hash": verdict.bundle_hash,
+        **bundle_body(verdict),
         "risk": verdict.risk or "",
         "stakes": verdict.stakes,
         "facts": verdict.facts,

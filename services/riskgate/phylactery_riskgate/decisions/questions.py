@@ -10,6 +10,7 @@ from phylactery_chassis.errors import AlreadyExists, NotFound
 from phylactery_riskgate.audit.commitments import CLAIMED_HASH, RAW_ARGUMENTS
 from phylactery_riskgate.audit.entries import SENSITIVE, sensitive_values
 from phylactery_riskgate.decisions.context import ApprovalSeen, Basis
+from phylactery_riskgate.decisions.proposals import bundle_body
 from phylactery_riskgate.decisions.redeem import Consumed, Redeemed
 from phylactery_riskgate.decisions.requests import EvaluateInput
 from phylactery_riskgate.decisions.task_ref import TaskRef
@@ -66,6 +67,11 @@ class Question(NamedTuple):
             "tool_call_id": self.asked.call.tool_call_id,
             "tool": self.asked.call.tool,
         }
+
+    @property
+    def bundle(self) -> dict[str, Any]:
+        """Return the fields of a refusal that name the bundle by which it was refused; a verdict names its own."""
+        return bundle_body(self.verdict)
 
 
 def approval_not_found(approval_id: str) -> NotFound:

@@ -135,6 +135,7 @@ class Redemptions:
         claims: Claims | None = None
         try:
             claims = self._verified(who, asked)
+            _check_place(asked, claims)
             attempt = await self._prepare(who, asked, claims)
         except _RefusalError as refused:
             error, known = refused, claims
@@ -196,25 +197,20 @@ class Redemptions:
         )
 
     def _verified(self, who: Principal, asked: RedeemInput) -> Claims:
-        """Return the claims of a genuine permit for exactly this caller and place."""
+        """Return the claims of a genuine permit of this caller; a refusal names what only such a permit was for."""
         try:
             claims = self._core.keys.verify(asked.permit, TokenType.PERMIT)
-            expected = {
+        except TokenError as error:
+            raise _unusable(error) from None
+        _check_claims(
+            claims,
+            {
                 "iss": ("PERMIT_INVALID", "issuer", self._core.issuer),
                 "aud": ("PERMIT_INVALID", "audience", self._core.issuer),
                 "tenant": ("PERMIT_INVALID", "tenant", who.tenant),
                 "sub": ("PERMIT_INVALID", "user", who.subject),
-                "thread": ("THREAD_MISMATCH", "thread", asked.thread_id),
-                "run": ("PERMIT_INVALID", "run", asked.run_id),
-                "tool_call_id": ("PERMIT_INVALID", "tool_call_id", asked.call.tool_call_id),
-                "tool": ("PERMIT_INVALID", "tool", asked.call.tool),
-            }
-            for claim, (reason, factor, value) in expected.items():
-                if claims.text(claim) != value:
-                    raise _refuse(reason, factor, f"the permit is for another {factor}")
-        except TokenError as error:
-            factor = "claims" if error.factor == "claims" else "signature"  # one name for every forgery on record
-            raise _refuse("PERMIT_INVALID", factor, f"the permit cannot be used: {error.message}") from None
+            },
+        )
         return claims
 
     async def _prepare(self, who: Principal, asked: RedeemInput, claims: Claims) -> Attempt:
@@ -472,7 +468,9 @@ class Redemptions:
         claims: Claims | None,
         refused: _RefusalError,
     ) -> Refused:
+        bundle = self._core.engine.bundle
         body = _place(asked) | {"failed": [refused.factor], "reason": refused.error.reason}
+        body |= {"bundle_revision": bundle.revision, "bundle_hash": bundle.hash}
         if claims is not None:  # a genuine permit states what it was for
             named = {"decision_id": "decision_id", "approval_id": "approval_id", "permit_id": "jti"}
             body |= {name: str(claims.values.get(claim, "")) for name, claim in named.items()}
@@ -528,6 +526,34 @@ class Redemptions:
         if undo.insert_failure(connection, UndoFailure(who.tenant, tool, now_us, execution_id, code)):
             body = {"tool": tool, "execution_id": execution_id, "error_code": code}
             self._core.note(connection, Kind.UNDO_FAILED, who, now_us, body)
+
+
+def _check_place(asked: RedeemInput, claims: Claims) -> None:
+    """Raise a refusal unless a permit is for exactly this place."""
+    _check_claims(
+        claims,
+        {
+            "thread": ("THREAD_MISMATCH", "thread", asked.thread_id),
+            "run": ("PERMIT_INVALID", "run", asked.run_id),
+            "tool_call_id": ("PERMIT_INVALID", "tool_call_id", asked.call.tool_call_id),
+            "tool": ("PERMIT_INVALID", "tool", asked.call.tool),
+        },
+    )
+
+
+def _check_claims(claims: Claims, expected: Mapping[str, tuple[str, str, str]]) -> None:
+    """Raise a refusal, with its reason and factor, at the first claim that is not as expected."""
+    try:
+        for claim, (reason, factor, value) in expected.items():
+            if claims.text(claim) != value:
+                raise _refuse(reason, factor, f"the permit is for another {factor}")
+    except TokenError as error:
+        raise _unusable(error) from None
+
+
+def _unusable(error: TokenError) -> _RefusalError:
+    factor = "claims" if error.factor == "claims" else "signature"  # one name for every forgery on record
+    return _refuse("PERMIT_INVALID", factor, f"the permit cannot be used: {error.message}")
 
 
 def _unknown_execution(execution_id: str) -> NotFound:

@@ -34,7 +34,7 @@ _IN_DOUBT = "IN_DOUBT"
 _EMPTY = (
     sa.update(audit_entries)
     .where(audit_entries.c.log == sa.bindparam("at_log"), audit_entries.c.position == sa.bindparam("at_index"))
-    .values(record=b"", tenant=EMPTIED, subject="", kind=EMPTIED)
+    .values(record=b"", tenant=EMPTIED, subject="", kind=EMPTIED, decision_id="")
 )
 _DROP_VALUES = sa.delete(audit_values).where(
     audit_values.c.log == sa.bindparam("at_log"), audit_values.c.position == sa.bindparam("at_index")

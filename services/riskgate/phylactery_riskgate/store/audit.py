@@ -74,6 +74,7 @@ class Label(NamedTuple):
     subject: str
     kind: str
     time_us: int
+    decision_id: str = ""
 
 
 def create_log(connection: Connection, name: str, data_key_id: str) -> None:

@@ -31,7 +31,9 @@ _MOVE_HEAD = Update(
     .where(audit_logs.c.name == sa.bindparam("log"), audit_logs.c.size == sa.bindparam("expected"))
     .values(size=sa.bindparam("size"), frontier=sa.bindparam("frontier"), last_us=sa.bindparam("last_us"))
 )
-_ADD_ENTRIES = RowInsert(audit_entries, "log", "position", "leaf", "record", "tenant", "subject", "kind", "time_us")
+_ADD_ENTRIES = RowInsert(
+    audit_entries, "log", "position", "leaf", "record", "tenant", "subject", "kind", "time_us", "decision_id"
+)
 _ADD_VALUES = RowInsert(audit_values, "log", "position", "tenant", "sealed")
 
 
@@ -67,6 +69,7 @@ class PendingEntries:
                 label.subject,
                 label.kind,
                 label.time_us,
+                label.decision_id,
             )
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -148,6 +148,32 @@ def find_entry(connection: Connection, tenant: str, place: Place) -> FoundEntry 
     """Return one entry, of the tenant or of RiskGate itself: see ``visible``."""
     found = following(connection, tenant, place.log, place.index, place.index + 1)
     return found[0] if found else None
+
+
+_REFUSALS = frozenset({"evaluate_refused", "redeem_refused", "approval_refused", "permit_renewed"})
+"""Kinds that a caller can add to a decision again and again; there are few records of the others about one."""
+
+
+def of_decisions(
+    connection: Connection, tenant: str, decision_ids: Collection[str], *, most: int, most_refusals: int
+) -> tuple[list[FoundEntry], int]:
+    """Return a tenant's entries about decisions, oldest first, and how many refusals are not among them.
+
+    These are the first ``most``, and the newest ``most_refusals`` that refused something or renewed a permit.
+    """
+    columns = audit_entries.c
+    given = sa.text("decision_id != ''")  # as in the index, which a parameter would hide
+    about = sa.and_(columns.tenant == tenant, columns.decision_id.in_(decision_ids), given)
+    refusal = columns.kind.in_(_REFUSALS)
+    query = sa.select(audit_entries).where(about)
+    firm = connection.execute(query.where(~refusal).order_by(*_ORDER).limit(most))
+    newest = [column.desc() for column in _ORDER]
+    refused = connection.execute(query.where(refusal).order_by(*newest).limit(most_refusals)).all()
+    count = len(refused)
+    if count == most_refusals:
+        count = connection.execute(sa.select(sa.func.count()).where(about, refusal)).scalar_one()
+    found = sorted((_found(row) for row in [*firm, *refused]), key=lambda one: one.position)
+    return found, count - len(refused)
 
 
 def with_values(connection: Connection, tenant: str, places: Mapping[Place, FoundEntry]) -> list[FoundEntry]:

@@ -199,7 +199,16 @@ audit_entries = sa.Table(
     sa.Column("subject", _NAME, nullable=False),
     sa.Column("kind", sa.String(32), nullable=False),
     sa.Column("time_us", sa.BigInteger, nullable=False),
+    # the decision, or the answer of EvaluateAccess, that the record is about, empty for none
+    sa.Column("decision_id", _NAME, nullable=False, server_default=""),
     sa.Index("audit_entries_by_time", "tenant", "time_us", "log", "position"),
+    sa.Index(
+        "audit_entries_by_decision",
+        "tenant",
+        "decision_id",
+        sqlite_where=sa.text("decision_id != ''"),
+        postgresql_where=sa.text("decision_id != ''"),
+    ),
 )
 
 # heads of perfect subtrees of 256, 65,536 and 16,777,216 entries, so that a proof reads few leaves; filled in later

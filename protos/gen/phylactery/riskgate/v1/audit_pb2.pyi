@@ -691,6 +691,71 @@ class GetConsistencyProofResponse(_message.Message):
 Global___GetConsistencyProofResponse: _TypeAlias = GetConsistencyProofResponse  # noqa: Y015
 
 @_typing.final
+class GetReceiptRequest(_message.Message):
+    """GetReceiptRequest identifies what the receipt is of."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DECISION_ID_FIELD_NUMBER: _builtins.int
+    APPROVAL_ID_FIELD_NUMBER: _builtins.int
+    ENTRY_FIELD_NUMBER: _builtins.int
+    INCLUDE_VALUES_FIELD_NUMBER: _builtins.int
+    decision_id: _builtins.str
+    """decision_id is the decision, or the evaluation_id of an answer of EvaluateAccess."""
+    approval_id: _builtins.str
+    """approval_id is the approval that the decision requested."""
+    include_values: _builtins.bool
+    """include_values adds the argument values with the salts of their commitments, except sensitive ones. A caller who is
+    no auditor gets those of their own records only.
+    """
+    @_builtins.property
+    def entry(self) -> Global___EntryReference:
+        """entry is one record of the log, for what is about no decision, such as a call that was refused before one."""
+
+    def __init__(
+        self,
+        *,
+        decision_id: _builtins.str = ...,
+        approval_id: _builtins.str = ...,
+        entry: Global___EntryReference | None = ...,
+        include_values: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "decision_id", b"decision_id", "entry", b"entry", "of", b"of"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "decision_id", b"decision_id", "entry", b"entry", "include_values", b"include_values", "of", b"of"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_of: _TypeAlias = _typing.Literal["decision_id", "approval_id", "entry"]  # noqa: Y015
+    _WhichOneofArgType_of: _TypeAlias = _typing.Literal["of", b"of"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_of) -> _WhichOneofReturnType_of | None: ...
+
+Global___GetReceiptRequest: _TypeAlias = GetReceiptRequest  # noqa: Y015
+
+@_typing.final
+class GetReceiptResponse(_message.Message):
+    """GetReceiptResponse contains a receipt."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECEIPT_FIELD_NUMBER: _builtins.int
+    receipt: _builtins.str
+    """receipt is one JSON object, whose format docs/receipts.md describes. Each record is in it as it was hashed: with
+    subject, actor and roles, and a decision with its reasons, policies, bundle_revision and bundle_hash. It proves what
+    it contains, at the time of its heads; it does not prove that nothing followed.
+    """
+    def __init__(
+        self,
+        *,
+        receipt: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["receipt", b"receipt"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetReceiptResponse: _TypeAlias = GetReceiptResponse  # noqa: Y015
+
+@_typing.final
 class EntryReference(_message.Message):
     """EntryReference identifies one entry."""
 

@@ -26,13 +26,13 @@ if _version_not_supported:
 
 
 class AuditServiceStub:
-    """AuditService gives auditors access to the audit logs. Each writing RiskGate process has its own log, a Merkle tree
-    (RFC 6962); readers merge the logs by time. An auditor sees the entries of their own tenant and, of the entries that
-    RiskGate writes itself without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed
-    and heads_adopted, because they concern every tenant. A bundle sent by a person is an entry of that person's tenant
-    only; if it becomes active, policies_changed informs every auditor with its revision, hash and the position of that
-    entry, but not the person. Heads and proofs cover a whole log and contain names, sizes and hashes. Any auditor may
-    read them: every record contains random bytes, so its hash reveals nothing.
+    """AuditService gives auditors access to the audit logs, and callers receipts of their own calls. Each writing RiskGate
+    process has its own log, a Merkle tree (RFC 6962); readers merge the logs by time. An auditor sees the entries of
+    their own tenant and, of the entries that RiskGate writes itself without a tenant, the kinds bundle_activated,
+    bundle_refused, policies_changed, key_changed and heads_adopted, because they concern every tenant. A bundle sent by
+    a person is an entry of that person's tenant only; if it becomes active, policies_changed informs every auditor with
+    its revision, hash and the position of that entry, but not the person. Heads and proofs cover a whole log and contain
+    names, sizes and hashes. Any auditor may read them: every record contains random bytes, so its hash reveals nothing.
     """
 
     def __init__(self, channel):
@@ -71,6 +71,11 @@ class AuditServiceStub:
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetConsistencyProofRequest.SerializeToString,
                 response_deserializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetConsistencyProofResponse.FromString,
                 _registered_method=True)
+        self.GetReceipt = channel.unary_unary(
+                '/phylactery.riskgate.v1.AuditService/GetReceipt',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetReceiptRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetReceiptResponse.FromString,
+                _registered_method=True)
         self.ExportLog = channel.unary_stream(
                 '/phylactery.riskgate.v1.AuditService/ExportLog',
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.ExportLogRequest.SerializeToString,
@@ -84,13 +89,13 @@ class AuditServiceStub:
 
 
 class AuditServiceServicer:
-    """AuditService gives auditors access to the audit logs. Each writing RiskGate process has its own log, a Merkle tree
-    (RFC 6962); readers merge the logs by time. An auditor sees the entries of their own tenant and, of the entries that
-    RiskGate writes itself without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed
-    and heads_adopted, because they concern every tenant. A bundle sent by a person is an entry of that person's tenant
-    only; if it becomes active, policies_changed informs every auditor with its revision, hash and the position of that
-    entry, but not the person. Heads and proofs cover a whole log and contain names, sizes and hashes. Any auditor may
-    read them: every record contains random bytes, so its hash reveals nothing.
+    """AuditService gives auditors access to the audit logs, and callers receipts of their own calls. Each writing RiskGate
+    process has its own log, a Merkle tree (RFC 6962); readers merge the logs by time. An auditor sees the entries of
+    their own tenant and, of the entries that RiskGate writes itself without a tenant, the kinds bundle_activated,
+    bundle_refused, policies_changed, key_changed and heads_adopted, because they concern every tenant. A bundle sent by
+    a person is an entry of that person's tenant only; if it becomes active, policies_changed informs every auditor with
+    its revision, hash and the position of that entry, but not the person. Heads and proofs cover a whole log and contain
+    names, sizes and hashes. Any auditor may read them: every record contains random bytes, so its hash reveals nothing.
     """
 
     def ListLogs(self, request, context):
@@ -136,6 +141,17 @@ class AuditServiceServicer:
     def GetConsistencyProof(self, request, context):
         """GetConsistencyProof proves that a log at one size is a prefix of the same log at a later size (RFC 6962, 2.1.2).
         Requires the role auditor.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetReceipt(self, request, context):
+        """GetReceipt returns the receipt of a decision, whatever it was: its record and those of what became of it (answers to
+        its approval, expiry, revocation, redemption, refusals, outcome), each with its inclusion proof, and the signed heads
+        that the proofs lead to. `riskgate receipt verify` checks it offline with the public keys alone. Callers get the
+        receipts of their own calls; auditors those of every call of their tenant. It authorizes nothing: an executor obeys
+        the receipt of Redeem.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -196,6 +212,11 @@ def add_AuditServiceServicer_to_server(servicer, server):
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetConsistencyProofRequest.FromString,
                     response_serializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetConsistencyProofResponse.SerializeToString,
             ),
+            'GetReceipt': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetReceipt,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetReceiptRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetReceiptResponse.SerializeToString,
+            ),
             'ExportLog': grpc.unary_stream_rpc_method_handler(
                     servicer.ExportLog,
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_audit__pb2.ExportLogRequest.FromString,
@@ -215,13 +236,13 @@ def add_AuditServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AuditService:
-    """AuditService gives auditors access to the audit logs. Each writing RiskGate process has its own log, a Merkle tree
-    (RFC 6962); readers merge the logs by time. An auditor sees the entries of their own tenant and, of the entries that
-    RiskGate writes itself without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed
-    and heads_adopted, because they concern every tenant. A bundle sent by a person is an entry of that person's tenant
-    only; if it becomes active, policies_changed informs every auditor with its revision, hash and the position of that
-    entry, but not the person. Heads and proofs cover a whole log and contain names, sizes and hashes. Any auditor may
-    read them: every record contains random bytes, so its hash reveals nothing.
+    """AuditService gives auditors access to the audit logs, and callers receipts of their own calls. Each writing RiskGate
+    process has its own log, a Merkle tree (RFC 6962); readers merge the logs by time. An auditor sees the entries of
+    their own tenant and, of the entries that RiskGate writes itself without a tenant, the kinds bundle_activated,
+    bundle_refused, policies_changed, key_changed and heads_adopted, because they concern every tenant. A bundle sent by
+    a person is an entry of that person's tenant only; if it becomes active, policies_changed informs every auditor with
+    its revision, hash and the position of that entry, but not the person. Heads and proofs cover a whole log and contain
+    names, sizes and hashes. Any auditor may read them: every record contains random bytes, so its hash reveals nothing.
     """
 
     @staticmethod
@@ -376,6 +397,33 @@ class AuditService:
             '/phylactery.riskgate.v1.AuditService/GetConsistencyProof',
             phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetConsistencyProofRequest.SerializeToString,
             phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetConsistencyProofResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetReceipt(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.riskgate.v1.AuditService/GetReceipt',
+            phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetReceiptRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_audit__pb2.GetReceiptResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -27,13 +27,13 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class AuditServiceStub:
-    """AuditService gives auditors access to the audit logs. Each writing RiskGate process has its own log, a Merkle tree
-    (RFC 6962); readers merge the logs by time. An auditor sees the entries of their own tenant and, of the entries that
-    RiskGate writes itself without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed
-    and heads_adopted, because they concern every tenant. A bundle sent by a person is an entry of that person's tenant
-    only; if it becomes active, policies_changed informs every auditor with its revision, hash and the position of that
-    entry, but not the person. Heads and proofs cover a whole log and contain names, sizes and hashes. Any auditor may
-    read them: every record contains random bytes, so its hash reveals nothing.
+    """AuditService gives auditors access to the audit logs, and callers receipts of their own calls. Each writing RiskGate
+    process has its own log, a Merkle tree (RFC 6962); readers merge the logs by time. An auditor sees the entries of
+    their own tenant and, of the entries that RiskGate writes itself without a tenant, the kinds bundle_activated,
+    bundle_refused, policies_changed, key_changed and heads_adopted, because they concern every tenant. A bundle sent by
+    a person is an entry of that person's tenant only; if it becomes active, policies_changed informs every auditor with
+    its revision, hash and the position of that entry, but not the person. Heads and proofs cover a whole log and contain
+    names, sizes and hashes. Any auditor may read them: every record contains random bytes, so its hash reveals nothing.
     """
 
     @_typing.overload
@@ -62,6 +62,13 @@ class AuditServiceStub:
     """GetConsistencyProof proves that a log at one size is a prefix of the same log at a later size (RFC 6962, 2.1.2).
     Requires the role auditor.
     """
+    GetReceipt: _grpc.UnaryUnaryMultiCallable[_audit_pb2.GetReceiptRequest, _audit_pb2.GetReceiptResponse]
+    """GetReceipt returns the receipt of a decision, whatever it was: its record and those of what became of it (answers to
+    its approval, expiry, revocation, redemption, refusals, outcome), each with its inclusion proof, and the signed heads
+    that the proofs lead to. `riskgate receipt verify` checks it offline with the public keys alone. Callers get the
+    receipts of their own calls; auditors those of every call of their tenant. It authorizes nothing: an executor obeys
+    the receipt of Redeem.
+    """
     ExportLog: _grpc.UnaryStreamMultiCallable[_audit_pb2.ExportLogRequest, _audit_pb2.ExportLogResponse]
     """ExportLog streams one log as a file that `riskgate audit verify` checks offline: its public keys, its signed heads
     up to the current one, which is signed now if necessary, and all entries in order. For entries not visible to the
@@ -79,13 +86,13 @@ class AuditServiceStub:
 
 @_typing.type_check_only
 class AuditServiceAsyncStub(AuditServiceStub):
-    """AuditService gives auditors access to the audit logs. Each writing RiskGate process has its own log, a Merkle tree
-    (RFC 6962); readers merge the logs by time. An auditor sees the entries of their own tenant and, of the entries that
-    RiskGate writes itself without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed
-    and heads_adopted, because they concern every tenant. A bundle sent by a person is an entry of that person's tenant
-    only; if it becomes active, policies_changed informs every auditor with its revision, hash and the position of that
-    entry, but not the person. Heads and proofs cover a whole log and contain names, sizes and hashes. Any auditor may
-    read them: every record contains random bytes, so its hash reveals nothing.
+    """AuditService gives auditors access to the audit logs, and callers receipts of their own calls. Each writing RiskGate
+    process has its own log, a Merkle tree (RFC 6962); readers merge the logs by time. An auditor sees the entries of
+    their own tenant and, of the entries that RiskGate writes itself without a tenant, the kinds bundle_activated,
+    bundle_refused, policies_changed, key_changed and heads_adopted, because they concern every tenant. A bundle sent by
+    a person is an entry of that person's tenant only; if it becomes active, policies_changed informs every auditor with
+    its revision, hash and the position of that entry, but not the person. Heads and proofs cover a whole log and contain
+    names, sizes and hashes. Any auditor may read them: every record contains random bytes, so its hash reveals nothing.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -111,6 +118,13 @@ class AuditServiceAsyncStub(AuditServiceStub):
     """GetConsistencyProof proves that a log at one size is a prefix of the same log at a later size (RFC 6962, 2.1.2).
     Requires the role auditor.
     """
+    GetReceipt: _aio.UnaryUnaryMultiCallable[_audit_pb2.GetReceiptRequest, _audit_pb2.GetReceiptResponse]  # type: ignore[assignment]
+    """GetReceipt returns the receipt of a decision, whatever it was: its record and those of what became of it (answers to
+    its approval, expiry, revocation, redemption, refusals, outcome), each with its inclusion proof, and the signed heads
+    that the proofs lead to. `riskgate receipt verify` checks it offline with the public keys alone. Callers get the
+    receipts of their own calls; auditors those of every call of their tenant. It authorizes nothing: an executor obeys
+    the receipt of Redeem.
+    """
     ExportLog: _aio.UnaryStreamMultiCallable[_audit_pb2.ExportLogRequest, _audit_pb2.ExportLogResponse]  # type: ignore[assignment]
     """ExportLog streams one log as a file that `riskgate audit verify` checks offline: its public keys, its signed heads
     up to the current one, which is signed now if necessary, and all entries in order. For entries not visible to the
@@ -127,13 +141,13 @@ class AuditServiceAsyncStub(AuditServiceStub):
     """
 
 class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
-    """AuditService gives auditors access to the audit logs. Each writing RiskGate process has its own log, a Merkle tree
-    (RFC 6962); readers merge the logs by time. An auditor sees the entries of their own tenant and, of the entries that
-    RiskGate writes itself without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed
-    and heads_adopted, because they concern every tenant. A bundle sent by a person is an entry of that person's tenant
-    only; if it becomes active, policies_changed informs every auditor with its revision, hash and the position of that
-    entry, but not the person. Heads and proofs cover a whole log and contain names, sizes and hashes. Any auditor may
-    read them: every record contains random bytes, so its hash reveals nothing.
+    """AuditService gives auditors access to the audit logs, and callers receipts of their own calls. Each writing RiskGate
+    process has its own log, a Merkle tree (RFC 6962); readers merge the logs by time. An auditor sees the entries of
+    their own tenant and, of the entries that RiskGate writes itself without a tenant, the kinds bundle_activated,
+    bundle_refused, policies_changed, key_changed and heads_adopted, because they concern every tenant. A bundle sent by
+    a person is an entry of that person's tenant only; if it becomes active, policies_changed informs every auditor with
+    its revision, hash and the position of that entry, but not the person. Heads and proofs cover a whole log and contain
+    names, sizes and hashes. Any auditor may read them: every record contains random bytes, so its hash reveals nothing.
     """
 
     @_abc_1.abstractmethod
@@ -192,6 +206,19 @@ class AuditServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_audit_pb2.GetConsistencyProofResponse, _abc.Awaitable[_audit_pb2.GetConsistencyProofResponse]]:
         """GetConsistencyProof proves that a log at one size is a prefix of the same log at a later size (RFC 6962, 2.1.2).
         Requires the role auditor.
+        """
+
+    @_abc_1.abstractmethod
+    def GetReceipt(
+        self,
+        request: _audit_pb2.GetReceiptRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_audit_pb2.GetReceiptResponse, _abc.Awaitable[_audit_pb2.GetReceiptResponse]]:
+        """GetReceipt returns the receipt of a decision, whatever it was: its record and those of what became of it (answers to
+        its approval, expiry, revocation, redemption, refusals, outcome), each with its inclusion proof, and the signed heads
+        that the proofs lead to. `riskgate receipt verify` checks it offline with the public keys alone. Callers get the
+        receipts of their own calls; auditors those of every call of their tenant. It authorizes nothing: an executor obeys
+        the receipt of Redeem.
         """
 
     @_abc_1.abstractmethod

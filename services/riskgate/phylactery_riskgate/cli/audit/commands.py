@@ -49,7 +49,7 @@ _NO_KEPT_HEAD = (
     "truncation or an omitted log can only be detected with heads you kept: use riskgate audit checkpoint, then "
     "--checkpoint"
 )
-_NO_KEY = (
+NO_KEY = (
     "the entries match the key in the file itself, which proves nothing about their origin; pass a trusted key with "
     "--key: `riskgate keys export` on RiskGate's machine prints it"
 )
@@ -134,7 +134,7 @@ def audit_verify(  # noqa: PLR0917 - typer's options
     Exit code 1: an entry is altered, missing, out of order, foreign or unsigned. Exit code 3: none is, by the key that
     is in the file itself; the author of the file chose that key, so nothing is verified without --key.
     """
-    trusted = _public_keys(key) if key else None
+    trusted = public_keys(key) if key else None
     given = {path: _kept_notes(path) for path in checkpoint or ()}
     kept = [note for notes in given.values() for note in notes]
     empty = next((f"{path} contains no signed head, so it proves nothing" for path in given if not given[path]), "")
@@ -165,7 +165,7 @@ def audit_verify(  # noqa: PLR0917 - typer's options
         tell(as_json, facts, f"NOT VERIFIED: {of}{found.problem}{where}")
         raise typer.Exit(FAILED)
     if not proven:
-        tell(as_json, facts, f"NOT VERIFIED: {_NO_KEY}")
+        tell(as_json, facts, f"NOT VERIFIED: {NO_KEY}")
         raise typer.Exit(UNPROVEN)
     adopted = {one.log for log in found.logs for one in log.adopted}
     lines = [_verified(one, against_kept=one.origin in heads, adopted=one.origin in adopted) for one in found.logs]
@@ -281,7 +281,7 @@ def _uncosigned(kept: list[str], witness: str) -> str:
 
 def _kept_notes(path: Path) -> list[str]:
     """Read a signed head that was kept, or the newest of a file in RiskGate's folder of kept heads."""
-    text = _read_text(path)
+    text = read_text(path)
     if not text.startswith("{"):
         return [text]
     try:
@@ -303,14 +303,15 @@ def _kept_here(settings: RiskGateSettings) -> list[str]:
     return [head.note for head in found if head is not None and head.size and head.note]
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Return a file's text. End the command where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise unusable(f"{path}: cannot be read as text") from None
 
 
-def _public_keys(given: str) -> list[PublicKey | Verifier]:
+def public_keys(given: str) -> list[PublicKey | Verifier]:
     """Read a JWK, a JWK Set (`riskgate keys export`) or a vkey, from the argument itself or the file it names."""
     text = given.strip()
     if (not text.startswith("{") and "+" not in text) or _is_file(text):

@@ -210,7 +210,7 @@ def erase(
     as_json: AsJson = False,
 ) -> None:
     """Erase argument values for ever; the records stay, and the log still verifies. Needs the role operator."""
-    request = audit_pb2.EraseValuesRequest(reason=reason, entries=[_reference(one) for one in entry or ()])
+    request = audit_pb2.EraseValuesRequest(reason=reason, entries=[reference(one) for one in entry or ()])
     wanted = _filter(
         log=log, kind="", subject=subject, run=run, thread=thread, tool=tool, decision="", since=since, until=until
     )
@@ -310,7 +310,8 @@ def moment_of(given: str) -> datetime:
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _reference(given: str) -> audit_pb2.EntryReference:
+def reference(given: str) -> audit_pb2.EntryReference:
+    """Return the entry that an option means. End the command where it means none."""
     name, _, index = given.rpartition(":")
     if not name or not index.isascii() or not index.isdigit():
         raise unusable(f"{given}: an entry is LOG:INDEX, such as riskgate:12")

@@ -1367,6 +1367,169 @@ func (x *GetConsistencyProofResponse) GetSecondCheckpoint() string {
 	return ""
 }
 
+// GetReceiptRequest identifies what the receipt is of.
+type GetReceiptRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// of is required. What does not exist, or is another caller's, is NOT_FOUND with DECISION_NOT_FOUND, APPROVAL_NOT_FOUND
+	// or AUDIT_NOT_FOUND; so is a decision whose record retention has emptied.
+	//
+	// Types that are valid to be assigned to Of:
+	//
+	//	*GetReceiptRequest_DecisionId
+	//	*GetReceiptRequest_ApprovalId
+	//	*GetReceiptRequest_Entry
+	Of isGetReceiptRequest_Of `protobuf_oneof:"of"`
+	// include_values adds the argument values with the salts of their commitments, except sensitive ones. A caller who is
+	// no auditor gets those of their own records only.
+	IncludeValues bool `protobuf:"varint,4,opt,name=include_values,json=includeValues,proto3" json:"include_values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetReceiptRequest) Reset() {
+	*x = GetReceiptRequest{}
+	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetReceiptRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetReceiptRequest) ProtoMessage() {}
+
+func (x *GetReceiptRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetReceiptRequest.ProtoReflect.Descriptor instead.
+func (*GetReceiptRequest) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_audit_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *GetReceiptRequest) GetOf() isGetReceiptRequest_Of {
+	if x != nil {
+		return x.Of
+	}
+	return nil
+}
+
+func (x *GetReceiptRequest) GetDecisionId() string {
+	if x != nil {
+		if x, ok := x.Of.(*GetReceiptRequest_DecisionId); ok {
+			return x.DecisionId
+		}
+	}
+	return ""
+}
+
+func (x *GetReceiptRequest) GetApprovalId() string {
+	if x != nil {
+		if x, ok := x.Of.(*GetReceiptRequest_ApprovalId); ok {
+			return x.ApprovalId
+		}
+	}
+	return ""
+}
+
+func (x *GetReceiptRequest) GetEntry() *EntryReference {
+	if x != nil {
+		if x, ok := x.Of.(*GetReceiptRequest_Entry); ok {
+			return x.Entry
+		}
+	}
+	return nil
+}
+
+func (x *GetReceiptRequest) GetIncludeValues() bool {
+	if x != nil {
+		return x.IncludeValues
+	}
+	return false
+}
+
+type isGetReceiptRequest_Of interface {
+	isGetReceiptRequest_Of()
+}
+
+type GetReceiptRequest_DecisionId struct {
+	// decision_id is the decision, or the evaluation_id of an answer of EvaluateAccess.
+	DecisionId string `protobuf:"bytes,1,opt,name=decision_id,json=decisionId,proto3,oneof"`
+}
+
+type GetReceiptRequest_ApprovalId struct {
+	// approval_id is the approval that the decision requested.
+	ApprovalId string `protobuf:"bytes,2,opt,name=approval_id,json=approvalId,proto3,oneof"`
+}
+
+type GetReceiptRequest_Entry struct {
+	// entry is one record of the log, for what is about no decision, such as a call that was refused before one.
+	Entry *EntryReference `protobuf:"bytes,3,opt,name=entry,proto3,oneof"`
+}
+
+func (*GetReceiptRequest_DecisionId) isGetReceiptRequest_Of() {}
+
+func (*GetReceiptRequest_ApprovalId) isGetReceiptRequest_Of() {}
+
+func (*GetReceiptRequest_Entry) isGetReceiptRequest_Of() {}
+
+// GetReceiptResponse contains a receipt.
+type GetReceiptResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// receipt is one JSON object, whose format docs/receipts.md describes. Each record is in it as it was hashed: with
+	// subject, actor and roles, and a decision with its reasons, policies, bundle_revision and bundle_hash. It proves what
+	// it contains, at the time of its heads; it does not prove that nothing followed.
+	Receipt       string `protobuf:"bytes,1,opt,name=receipt,proto3" json:"receipt,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetReceiptResponse) Reset() {
+	*x = GetReceiptResponse{}
+	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetReceiptResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetReceiptResponse) ProtoMessage() {}
+
+func (x *GetReceiptResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetReceiptResponse.ProtoReflect.Descriptor instead.
+func (*GetReceiptResponse) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_audit_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *GetReceiptResponse) GetReceipt() string {
+	if x != nil {
+		return x.Receipt
+	}
+	return ""
+}
+
 // EntryReference identifies one entry.
 type EntryReference struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1380,7 +1543,7 @@ type EntryReference struct {
 
 func (x *EntryReference) Reset() {
 	*x = EntryReference{}
-	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[19]
+	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1392,7 +1555,7 @@ func (x *EntryReference) String() string {
 func (*EntryReference) ProtoMessage() {}
 
 func (x *EntryReference) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[19]
+	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1405,7 +1568,7 @@ func (x *EntryReference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EntryReference.ProtoReflect.Descriptor instead.
 func (*EntryReference) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_audit_proto_rawDescGZIP(), []int{19}
+	return file_phylactery_riskgate_v1_audit_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EntryReference) GetLog() string {
@@ -1438,7 +1601,7 @@ type EraseValuesRequest struct {
 
 func (x *EraseValuesRequest) Reset() {
 	*x = EraseValuesRequest{}
-	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[20]
+	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1450,7 +1613,7 @@ func (x *EraseValuesRequest) String() string {
 func (*EraseValuesRequest) ProtoMessage() {}
 
 func (x *EraseValuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[20]
+	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1463,7 +1626,7 @@ func (x *EraseValuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EraseValuesRequest.ProtoReflect.Descriptor instead.
 func (*EraseValuesRequest) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_audit_proto_rawDescGZIP(), []int{20}
+	return file_phylactery_riskgate_v1_audit_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *EraseValuesRequest) GetEntries() []*EntryReference {
@@ -1503,7 +1666,7 @@ type EraseValuesResponse struct {
 
 func (x *EraseValuesResponse) Reset() {
 	*x = EraseValuesResponse{}
-	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[21]
+	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1678,7 @@ func (x *EraseValuesResponse) String() string {
 func (*EraseValuesResponse) ProtoMessage() {}
 
 func (x *EraseValuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[21]
+	mi := &file_phylactery_riskgate_v1_audit_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1691,7 @@ func (x *EraseValuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EraseValuesResponse.ProtoReflect.Descriptor instead.
 func (*EraseValuesResponse) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_audit_proto_rawDescGZIP(), []int{21}
+	return file_phylactery_riskgate_v1_audit_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *EraseValuesResponse) GetErased() int32 {
@@ -1660,7 +1823,17 @@ const file_phylactery_riskgate_v1_audit_proto_rawDesc = "" +
 	"secondSize\x12\x16\n" +
 	"\x06hashes\x18\x04 \x03(\fR\x06hashes\x12)\n" +
 	"\x10first_checkpoint\x18\x05 \x01(\tR\x0ffirstCheckpoint\x12+\n" +
-	"\x11second_checkpoint\x18\x06 \x01(\tR\x10secondCheckpoint\"8\n" +
+	"\x11second_checkpoint\x18\x06 \x01(\tR\x10secondCheckpoint\"\xc6\x01\n" +
+	"\x11GetReceiptRequest\x12!\n" +
+	"\vdecision_id\x18\x01 \x01(\tH\x00R\n" +
+	"decisionId\x12!\n" +
+	"\vapproval_id\x18\x02 \x01(\tH\x00R\n" +
+	"approvalId\x12>\n" +
+	"\x05entry\x18\x03 \x01(\v2&.phylactery.riskgate.v1.EntryReferenceH\x00R\x05entry\x12%\n" +
+	"\x0einclude_values\x18\x04 \x01(\bR\rincludeValuesB\x04\n" +
+	"\x02of\".\n" +
+	"\x12GetReceiptResponse\x12\x18\n" +
+	"\areceipt\x18\x01 \x01(\tR\areceipt\"8\n" +
 	"\x0eEntryReference\x12\x10\n" +
 	"\x03log\x18\x01 \x01(\tR\x03log\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x03R\x05index\"\xab\x01\n" +
@@ -1671,14 +1844,16 @@ const file_phylactery_riskgate_v1_audit_proto_rawDesc = "" +
 	"\x13EraseValuesResponse\x12\x16\n" +
 	"\x06erased\x18\x01 \x01(\x05R\x06erased\x12\x1b\n" +
 	"\tkept_open\x18\x02 \x01(\x05R\bkeptOpen\x12@\n" +
-	"\arecords\x18\x03 \x03(\v2&.phylactery.riskgate.v1.EntryReferenceR\arecords2\xf3\x06\n" +
+	"\arecords\x18\x03 \x03(\v2&.phylactery.riskgate.v1.EntryReferenceR\arecords2\xd8\a\n" +
 	"\fAuditService\x12]\n" +
 	"\bListLogs\x12'.phylactery.riskgate.v1.ListLogsRequest\x1a(.phylactery.riskgate.v1.ListLogsResponse\x12f\n" +
 	"\vListEntries\x12*.phylactery.riskgate.v1.ListEntriesRequest\x1a+.phylactery.riskgate.v1.ListEntriesResponse\x12h\n" +
 	"\vTailEntries\x12*.phylactery.riskgate.v1.TailEntriesRequest\x1a+.phylactery.riskgate.v1.TailEntriesResponse0\x01\x12l\n" +
 	"\rGetCheckpoint\x12,.phylactery.riskgate.v1.GetCheckpointRequest\x1a-.phylactery.riskgate.v1.GetCheckpointResponse\x12x\n" +
 	"\x11GetInclusionProof\x120.phylactery.riskgate.v1.GetInclusionProofRequest\x1a1.phylactery.riskgate.v1.GetInclusionProofResponse\x12~\n" +
-	"\x13GetConsistencyProof\x122.phylactery.riskgate.v1.GetConsistencyProofRequest\x1a3.phylactery.riskgate.v1.GetConsistencyProofResponse\x12b\n" +
+	"\x13GetConsistencyProof\x122.phylactery.riskgate.v1.GetConsistencyProofRequest\x1a3.phylactery.riskgate.v1.GetConsistencyProofResponse\x12c\n" +
+	"\n" +
+	"GetReceipt\x12).phylactery.riskgate.v1.GetReceiptRequest\x1a*.phylactery.riskgate.v1.GetReceiptResponse\x12b\n" +
 	"\tExportLog\x12(.phylactery.riskgate.v1.ExportLogRequest\x1a).phylactery.riskgate.v1.ExportLogResponse0\x01\x12f\n" +
 	"\vEraseValues\x12*.phylactery.riskgate.v1.EraseValuesRequest\x1a+.phylactery.riskgate.v1.EraseValuesResponseB\xe4\x01\n" +
 	"\x1acom.phylactery.riskgate.v1B\n" +
@@ -1696,7 +1871,7 @@ func file_phylactery_riskgate_v1_audit_proto_rawDescGZIP() []byte {
 	return file_phylactery_riskgate_v1_audit_proto_rawDescData
 }
 
-var file_phylactery_riskgate_v1_audit_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_phylactery_riskgate_v1_audit_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_phylactery_riskgate_v1_audit_proto_goTypes = []any{
 	(*AuditLog)(nil),                    // 0: phylactery.riskgate.v1.AuditLog
 	(*EntryFilter)(nil),                 // 1: phylactery.riskgate.v1.EntryFilter
@@ -1717,19 +1892,21 @@ var file_phylactery_riskgate_v1_audit_proto_goTypes = []any{
 	(*GetInclusionProofResponse)(nil),   // 16: phylactery.riskgate.v1.GetInclusionProofResponse
 	(*GetConsistencyProofRequest)(nil),  // 17: phylactery.riskgate.v1.GetConsistencyProofRequest
 	(*GetConsistencyProofResponse)(nil), // 18: phylactery.riskgate.v1.GetConsistencyProofResponse
-	(*EntryReference)(nil),              // 19: phylactery.riskgate.v1.EntryReference
-	(*EraseValuesRequest)(nil),          // 20: phylactery.riskgate.v1.EraseValuesRequest
-	(*EraseValuesResponse)(nil),         // 21: phylactery.riskgate.v1.EraseValuesResponse
-	(Decision)(0),                       // 22: phylactery.riskgate.v1.Decision
-	(*timestamppb.Timestamp)(nil),       // 23: google.protobuf.Timestamp
+	(*GetReceiptRequest)(nil),           // 19: phylactery.riskgate.v1.GetReceiptRequest
+	(*GetReceiptResponse)(nil),          // 20: phylactery.riskgate.v1.GetReceiptResponse
+	(*EntryReference)(nil),              // 21: phylactery.riskgate.v1.EntryReference
+	(*EraseValuesRequest)(nil),          // 22: phylactery.riskgate.v1.EraseValuesRequest
+	(*EraseValuesResponse)(nil),         // 23: phylactery.riskgate.v1.EraseValuesResponse
+	(Decision)(0),                       // 24: phylactery.riskgate.v1.Decision
+	(*timestamppb.Timestamp)(nil),       // 25: google.protobuf.Timestamp
 }
 var file_phylactery_riskgate_v1_audit_proto_depIdxs = []int32{
-	22, // 0: phylactery.riskgate.v1.EntryFilter.decision:type_name -> phylactery.riskgate.v1.Decision
-	23, // 1: phylactery.riskgate.v1.EntryFilter.start_time:type_name -> google.protobuf.Timestamp
-	23, // 2: phylactery.riskgate.v1.EntryFilter.end_time:type_name -> google.protobuf.Timestamp
-	23, // 3: phylactery.riskgate.v1.AuditEntry.create_time:type_name -> google.protobuf.Timestamp
+	24, // 0: phylactery.riskgate.v1.EntryFilter.decision:type_name -> phylactery.riskgate.v1.Decision
+	25, // 1: phylactery.riskgate.v1.EntryFilter.start_time:type_name -> google.protobuf.Timestamp
+	25, // 2: phylactery.riskgate.v1.EntryFilter.end_time:type_name -> google.protobuf.Timestamp
+	25, // 3: phylactery.riskgate.v1.AuditEntry.create_time:type_name -> google.protobuf.Timestamp
 	2,  // 4: phylactery.riskgate.v1.AuditEntry.values:type_name -> phylactery.riskgate.v1.RecordValue
-	23, // 5: phylactery.riskgate.v1.AuditEntry.revoke_time:type_name -> google.protobuf.Timestamp
+	25, // 5: phylactery.riskgate.v1.AuditEntry.revoke_time:type_name -> google.protobuf.Timestamp
 	0,  // 6: phylactery.riskgate.v1.ListLogsResponse.logs:type_name -> phylactery.riskgate.v1.AuditLog
 	1,  // 7: phylactery.riskgate.v1.ListEntriesRequest.filter:type_name -> phylactery.riskgate.v1.EntryFilter
 	3,  // 8: phylactery.riskgate.v1.ListEntriesResponse.entries:type_name -> phylactery.riskgate.v1.AuditEntry
@@ -1737,30 +1914,33 @@ var file_phylactery_riskgate_v1_audit_proto_depIdxs = []int32{
 	4,  // 10: phylactery.riskgate.v1.TailEntriesRequest.positions:type_name -> phylactery.riskgate.v1.LogPosition
 	3,  // 11: phylactery.riskgate.v1.TailEntriesResponse.entry:type_name -> phylactery.riskgate.v1.AuditEntry
 	4,  // 12: phylactery.riskgate.v1.TailEntriesResponse.positions:type_name -> phylactery.riskgate.v1.LogPosition
-	19, // 13: phylactery.riskgate.v1.EraseValuesRequest.entries:type_name -> phylactery.riskgate.v1.EntryReference
-	1,  // 14: phylactery.riskgate.v1.EraseValuesRequest.filter:type_name -> phylactery.riskgate.v1.EntryFilter
-	19, // 15: phylactery.riskgate.v1.EraseValuesResponse.records:type_name -> phylactery.riskgate.v1.EntryReference
-	5,  // 16: phylactery.riskgate.v1.AuditService.ListLogs:input_type -> phylactery.riskgate.v1.ListLogsRequest
-	7,  // 17: phylactery.riskgate.v1.AuditService.ListEntries:input_type -> phylactery.riskgate.v1.ListEntriesRequest
-	9,  // 18: phylactery.riskgate.v1.AuditService.TailEntries:input_type -> phylactery.riskgate.v1.TailEntriesRequest
-	11, // 19: phylactery.riskgate.v1.AuditService.GetCheckpoint:input_type -> phylactery.riskgate.v1.GetCheckpointRequest
-	15, // 20: phylactery.riskgate.v1.AuditService.GetInclusionProof:input_type -> phylactery.riskgate.v1.GetInclusionProofRequest
-	17, // 21: phylactery.riskgate.v1.AuditService.GetConsistencyProof:input_type -> phylactery.riskgate.v1.GetConsistencyProofRequest
-	13, // 22: phylactery.riskgate.v1.AuditService.ExportLog:input_type -> phylactery.riskgate.v1.ExportLogRequest
-	20, // 23: phylactery.riskgate.v1.AuditService.EraseValues:input_type -> phylactery.riskgate.v1.EraseValuesRequest
-	6,  // 24: phylactery.riskgate.v1.AuditService.ListLogs:output_type -> phylactery.riskgate.v1.ListLogsResponse
-	8,  // 25: phylactery.riskgate.v1.AuditService.ListEntries:output_type -> phylactery.riskgate.v1.ListEntriesResponse
-	10, // 26: phylactery.riskgate.v1.AuditService.TailEntries:output_type -> phylactery.riskgate.v1.TailEntriesResponse
-	12, // 27: phylactery.riskgate.v1.AuditService.GetCheckpoint:output_type -> phylactery.riskgate.v1.GetCheckpointResponse
-	16, // 28: phylactery.riskgate.v1.AuditService.GetInclusionProof:output_type -> phylactery.riskgate.v1.GetInclusionProofResponse
-	18, // 29: phylactery.riskgate.v1.AuditService.GetConsistencyProof:output_type -> phylactery.riskgate.v1.GetConsistencyProofResponse
-	14, // 30: phylactery.riskgate.v1.AuditService.ExportLog:output_type -> phylactery.riskgate.v1.ExportLogResponse
-	21, // 31: phylactery.riskgate.v1.AuditService.EraseValues:output_type -> phylactery.riskgate.v1.EraseValuesResponse
-	24, // [24:32] is the sub-list for method output_type
-	16, // [16:24] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	21, // 13: phylactery.riskgate.v1.GetReceiptRequest.entry:type_name -> phylactery.riskgate.v1.EntryReference
+	21, // 14: phylactery.riskgate.v1.EraseValuesRequest.entries:type_name -> phylactery.riskgate.v1.EntryReference
+	1,  // 15: phylactery.riskgate.v1.EraseValuesRequest.filter:type_name -> phylactery.riskgate.v1.EntryFilter
+	21, // 16: phylactery.riskgate.v1.EraseValuesResponse.records:type_name -> phylactery.riskgate.v1.EntryReference
+	5,  // 17: phylactery.riskgate.v1.AuditService.ListLogs:input_type -> phylactery.riskgate.v1.ListLogsRequest
+	7,  // 18: phylactery.riskgate.v1.AuditService.ListEntries:input_type -> phylactery.riskgate.v1.ListEntriesRequest
+	9,  // 19: phylactery.riskgate.v1.AuditService.TailEntries:input_type -> phylactery.riskgate.v1.TailEntriesRequest
+	11, // 20: phylactery.riskgate.v1.AuditService.GetCheckpoint:input_type -> phylactery.riskgate.v1.GetCheckpointRequest
+	15, // 21: phylactery.riskgate.v1.AuditService.GetInclusionProof:input_type -> phylactery.riskgate.v1.GetInclusionProofRequest
+	17, // 22: phylactery.riskgate.v1.AuditService.GetConsistencyProof:input_type -> phylactery.riskgate.v1.GetConsistencyProofRequest
+	19, // 23: phylactery.riskgate.v1.AuditService.GetReceipt:input_type -> phylactery.riskgate.v1.GetReceiptRequest
+	13, // 24: phylactery.riskgate.v1.AuditService.ExportLog:input_type -> phylactery.riskgate.v1.ExportLogRequest
+	22, // 25: phylactery.riskgate.v1.AuditService.EraseValues:input_type -> phylactery.riskgate.v1.EraseValuesRequest
+	6,  // 26: phylactery.riskgate.v1.AuditService.ListLogs:output_type -> phylactery.riskgate.v1.ListLogsResponse
+	8,  // 27: phylactery.riskgate.v1.AuditService.ListEntries:output_type -> phylactery.riskgate.v1.ListEntriesResponse
+	10, // 28: phylactery.riskgate.v1.AuditService.TailEntries:output_type -> phylactery.riskgate.v1.TailEntriesResponse
+	12, // 29: phylactery.riskgate.v1.AuditService.GetCheckpoint:output_type -> phylactery.riskgate.v1.GetCheckpointResponse
+	16, // 30: phylactery.riskgate.v1.AuditService.GetInclusionProof:output_type -> phylactery.riskgate.v1.GetInclusionProofResponse
+	18, // 31: phylactery.riskgate.v1.AuditService.GetConsistencyProof:output_type -> phylactery.riskgate.v1.GetConsistencyProofResponse
+	20, // 32: phylactery.riskgate.v1.AuditService.GetReceipt:output_type -> phylactery.riskgate.v1.GetReceiptResponse
+	14, // 33: phylactery.riskgate.v1.AuditService.ExportLog:output_type -> phylactery.riskgate.v1.ExportLogResponse
+	23, // 34: phylactery.riskgate.v1.AuditService.EraseValues:output_type -> phylactery.riskgate.v1.EraseValuesResponse
+	26, // [26:35] is the sub-list for method output_type
+	17, // [17:26] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_riskgate_v1_audit_proto_init() }
@@ -1769,13 +1949,18 @@ func file_phylactery_riskgate_v1_audit_proto_init() {
 		return
 	}
 	file_phylactery_riskgate_v1_types_proto_init()
+	file_phylactery_riskgate_v1_audit_proto_msgTypes[19].OneofWrappers = []any{
+		(*GetReceiptRequest_DecisionId)(nil),
+		(*GetReceiptRequest_ApprovalId)(nil),
+		(*GetReceiptRequest_Entry)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_phylactery_riskgate_v1_audit_proto_rawDesc), len(file_phylactery_riskgate_v1_audit_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

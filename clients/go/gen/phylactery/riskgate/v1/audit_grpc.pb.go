@@ -27,6 +27,7 @@ const (
 	AuditService_GetCheckpoint_FullMethodName       = "/phylactery.riskgate.v1.AuditService/GetCheckpoint"
 	AuditService_GetInclusionProof_FullMethodName   = "/phylactery.riskgate.v1.AuditService/GetInclusionProof"
 	AuditService_GetConsistencyProof_FullMethodName = "/phylactery.riskgate.v1.AuditService/GetConsistencyProof"
+	AuditService_GetReceipt_FullMethodName          = "/phylactery.riskgate.v1.AuditService/GetReceipt"
 	AuditService_ExportLog_FullMethodName           = "/phylactery.riskgate.v1.AuditService/ExportLog"
 	AuditService_EraseValues_FullMethodName         = "/phylactery.riskgate.v1.AuditService/EraseValues"
 )
@@ -35,13 +36,13 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AuditService gives auditors access to the audit logs. Each writing RiskGate process has its own log, a Merkle tree
-// (RFC 6962); readers merge the logs by time. An auditor sees the entries of their own tenant and, of the entries that
-// RiskGate writes itself without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed
-// and heads_adopted, because they concern every tenant. A bundle sent by a person is an entry of that person's tenant
-// only; if it becomes active, policies_changed informs every auditor with its revision, hash and the position of that
-// entry, but not the person. Heads and proofs cover a whole log and contain names, sizes and hashes. Any auditor may
-// read them: every record contains random bytes, so its hash reveals nothing.
+// AuditService gives auditors access to the audit logs, and callers receipts of their own calls. Each writing RiskGate
+// process has its own log, a Merkle tree (RFC 6962); readers merge the logs by time. An auditor sees the entries of
+// their own tenant and, of the entries that RiskGate writes itself without a tenant, the kinds bundle_activated,
+// bundle_refused, policies_changed, key_changed and heads_adopted, because they concern every tenant. A bundle sent by
+// a person is an entry of that person's tenant only; if it becomes active, policies_changed informs every auditor with
+// its revision, hash and the position of that entry, but not the person. Heads and proofs cover a whole log and contain
+// names, sizes and hashes. Any auditor may read them: every record contains random bytes, so its hash reveals nothing.
 type AuditServiceClient interface {
 	// ListLogs lists the logs with their sizes and the keys that sign their heads. Requires the role auditor.
 	ListLogs(ctx context.Context, in *ListLogsRequest, opts ...grpc.CallOption) (*ListLogsResponse, error)
@@ -61,6 +62,12 @@ type AuditServiceClient interface {
 	// GetConsistencyProof proves that a log at one size is a prefix of the same log at a later size (RFC 6962, 2.1.2).
 	// Requires the role auditor.
 	GetConsistencyProof(ctx context.Context, in *GetConsistencyProofRequest, opts ...grpc.CallOption) (*GetConsistencyProofResponse, error)
+	// GetReceipt returns the receipt of a decision, whatever it was: its record and those of what became of it (answers to
+	// its approval, expiry, revocation, redemption, refusals, outcome), each with its inclusion proof, and the signed heads
+	// that the proofs lead to. `riskgate receipt verify` checks it offline with the public keys alone. Callers get the
+	// receipts of their own calls; auditors those of every call of their tenant. It authorizes nothing: an executor obeys
+	// the receipt of Redeem.
+	GetReceipt(ctx context.Context, in *GetReceiptRequest, opts ...grpc.CallOption) (*GetReceiptResponse, error)
 	// ExportLog streams one log as a file that `riskgate audit verify` checks offline: its public keys, its signed heads
 	// up to the current one, which is signed now if necessary, and all entries in order. For entries not visible to the
 	// caller it contains only the leaf hash, so that the whole log can be verified without revealing other tenants'
@@ -152,6 +159,16 @@ func (c *auditServiceClient) GetConsistencyProof(ctx context.Context, in *GetCon
 	return out, nil
 }
 
+func (c *auditServiceClient) GetReceipt(ctx context.Context, in *GetReceiptRequest, opts ...grpc.CallOption) (*GetReceiptResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetReceiptResponse)
+	err := c.cc.Invoke(ctx, AuditService_GetReceipt_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *auditServiceClient) ExportLog(ctx context.Context, in *ExportLogRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportLogResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &AuditService_ServiceDesc.Streams[1], AuditService_ExportLog_FullMethodName, cOpts...)
@@ -185,13 +202,13 @@ func (c *auditServiceClient) EraseValues(ctx context.Context, in *EraseValuesReq
 // All implementations must embed UnimplementedAuditServiceServer
 // for forward compatibility.
 //
-// AuditService gives auditors access to the audit logs. Each writing RiskGate process has its own log, a Merkle tree
-// (RFC 6962); readers merge the logs by time. An auditor sees the entries of their own tenant and, of the entries that
-// RiskGate writes itself without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed
-// and heads_adopted, because they concern every tenant. A bundle sent by a person is an entry of that person's tenant
-// only; if it becomes active, policies_changed informs every auditor with its revision, hash and the position of that
-// entry, but not the person. Heads and proofs cover a whole log and contain names, sizes and hashes. Any auditor may
-// read them: every record contains random bytes, so its hash reveals nothing.
+// AuditService gives auditors access to the audit logs, and callers receipts of their own calls. Each writing RiskGate
+// process has its own log, a Merkle tree (RFC 6962); readers merge the logs by time. An auditor sees the entries of
+// their own tenant and, of the entries that RiskGate writes itself without a tenant, the kinds bundle_activated,
+// bundle_refused, policies_changed, key_changed and heads_adopted, because they concern every tenant. A bundle sent by
+// a person is an entry of that person's tenant only; if it becomes active, policies_changed informs every auditor with
+// its revision, hash and the position of that entry, but not the person. Heads and proofs cover a whole log and contain
+// names, sizes and hashes. Any auditor may read them: every record contains random bytes, so its hash reveals nothing.
 type AuditServiceServer interface {
 	// ListLogs lists the logs with their sizes and the keys that sign their heads. Requires the role auditor.
 	ListLogs(context.Context, *ListLogsRequest) (*ListLogsResponse, error)
@@ -211,6 +228,12 @@ type AuditServiceServer interface {
 	// GetConsistencyProof proves that a log at one size is a prefix of the same log at a later size (RFC 6962, 2.1.2).
 	// Requires the role auditor.
 	GetConsistencyProof(context.Context, *GetConsistencyProofRequest) (*GetConsistencyProofResponse, error)
+	// GetReceipt returns the receipt of a decision, whatever it was: its record and those of what became of it (answers to
+	// its approval, expiry, revocation, redemption, refusals, outcome), each with its inclusion proof, and the signed heads
+	// that the proofs lead to. `riskgate receipt verify` checks it offline with the public keys alone. Callers get the
+	// receipts of their own calls; auditors those of every call of their tenant. It authorizes nothing: an executor obeys
+	// the receipt of Redeem.
+	GetReceipt(context.Context, *GetReceiptRequest) (*GetReceiptResponse, error)
 	// ExportLog streams one log as a file that `riskgate audit verify` checks offline: its public keys, its signed heads
 	// up to the current one, which is signed now if necessary, and all entries in order. For entries not visible to the
 	// caller it contains only the leaf hash, so that the whole log can be verified without revealing other tenants'
@@ -250,6 +273,9 @@ func (UnimplementedAuditServiceServer) GetInclusionProof(context.Context, *GetIn
 }
 func (UnimplementedAuditServiceServer) GetConsistencyProof(context.Context, *GetConsistencyProofRequest) (*GetConsistencyProofResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetConsistencyProof not implemented")
+}
+func (UnimplementedAuditServiceServer) GetReceipt(context.Context, *GetReceiptRequest) (*GetReceiptResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetReceipt not implemented")
 }
 func (UnimplementedAuditServiceServer) ExportLog(*ExportLogRequest, grpc.ServerStreamingServer[ExportLogResponse]) error {
 	return status.Error(codes.Unimplemented, "method ExportLog not implemented")
@@ -379,6 +405,24 @@ func _AuditService_GetConsistencyProof_Handler(srv interface{}, ctx context.Cont
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AuditService_GetReceipt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetReceiptRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AuditServiceServer).GetReceipt(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AuditService_GetReceipt_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AuditServiceServer).GetReceipt(ctx, req.(*GetReceiptRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AuditService_ExportLog_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(ExportLogRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -434,6 +478,10 @@ var AuditService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetConsistencyProof",
 			Handler:    _AuditService_GetConsistencyProof_Handler,
+		},
+		{
+			MethodName: "GetReceipt",
+			Handler:    _AuditService_GetReceipt_Handler,
 		},
 		{
 			MethodName: "EraseValues",

@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file phylactery/riskgate/v1/audit.proto.
  */
 export const file_phylactery_riskgate_v1_audit: GenFile = /*@__PURE__*/
-  fileDesc("CiJwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL2F1ZGl0LnByb3RvEhZwaHlsYWN0ZXJ5LnJpc2tnYXRlLnYxIlcKCEF1ZGl0TG9nEgwKBG5hbWUYASABKAkSDAoEc2l6ZRgCIAEoAxITCgtzaWduZWRfc2l6ZRgDIAEoAxINCgV2a2V5cxgEIAMoCRILCgNvd24YBSABKAgi/AEKC0VudHJ5RmlsdGVyEgsKA2xvZxgBIAEoCRIMCgRraW5kGAIgASgJEg8KB3N1YmplY3QYAyABKAkSDgoGcnVuX2lkGAQgASgJEhEKCXRocmVhZF9pZBgFIAEoCRIMCgR0b29sGAYgASgJEjIKCGRlY2lzaW9uGAcgASgOMiAucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5EZWNpc2lvbhIuCgpzdGFydF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiTwoLUmVjb3JkVmFsdWUSDAoEcGF0aBgBIAEoCRISCgp2YWx1ZV9qc29uGAIgASgJEgwKBHNhbHQYAyABKAwSEAoId2l0aGhlbGQYBCABKAgijAIKCkF1ZGl0RW50cnkSCwoDbG9nGAEgASgJEg0KBWluZGV4GAIgASgDEi8KC2NyZWF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRraW5kGAQgASgJEhMKC3JlY29yZF9qc29uGAUgASgJEhEKCWxlYWZfaGFzaBgGIAEoDBIzCgZ2YWx1ZXMYByADKAsyIy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlY29yZFZhbHVlEhUKDXZhbHVlc19lcmFzZWQYCCABKAgSLwoLcmV2b2tlX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi4KC0xvZ1Bvc2l0aW9uEgsKA2xvZxgBIAEoCRISCgpuZXh0X2luZGV4GAIgASgDIhEKD0xpc3RMb2dzUmVxdWVzdCJCChBMaXN0TG9nc1Jlc3BvbnNlEi4KBGxvZ3MYASADKAsyIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkF1ZGl0TG9nIp4BChJMaXN0RW50cmllc1JlcXVlc3QSMwoGZmlsdGVyGAEgASgLMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FbnRyeUZpbHRlchIUCgxvbGRlc3RfZmlyc3QYAiABKAgSFgoOaW5jbHVkZV92YWx1ZXMYAyABKAgSEQoJcGFnZV9zaXplGAQgASgFEhIKCnBhZ2VfdG9rZW4YBSABKAkiYwoTTGlzdEVudHJpZXNSZXNwb25zZRIzCgdlbnRyaWVzGAEgAygLMiIucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5BdWRpdEVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKxAQoSVGFpbEVudHJpZXNSZXF1ZXN0EjMKBmZpbHRlchgBIAEoCzIjLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRW50cnlGaWx0ZXISFgoOaW5jbHVkZV92YWx1ZXMYAiABKAgSNgoJcG9zaXRpb25zGAMgAygLMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Mb2dQb3NpdGlvbhIWCg5mcm9tX2JlZ2lubmluZxgEIAEoCCKAAQoTVGFpbEVudHJpZXNSZXNwb25zZRIxCgVlbnRyeRgBIAEoCzIiLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQXVkaXRFbnRyeRI2Cglwb3NpdGlvbnMYAiADKAsyIy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkxvZ1Bvc2l0aW9uIjEKFEdldENoZWNrcG9pbnRSZXF1ZXN0EgsKA2xvZxgBIAEoCRIMCgRzaXplGAIgASgDIlMKFUdldENoZWNrcG9pbnRSZXNwb25zZRILCgNsb2cYASABKAkSDAoEc2l6ZRgCIAEoAxIRCglyb290X2hhc2gYAyABKAwSDAoEbm90ZRgEIAEoCSI3ChBFeHBvcnRMb2dSZXF1ZXN0EgsKA2xvZxgBIAEoCRIWCg5pbmNsdWRlX3ZhbHVlcxgCIAEoCCIhChFFeHBvcnRMb2dSZXNwb25zZRIMCgRkYXRhGAEgASgMIkkKGEdldEluY2x1c2lvblByb29mUmVxdWVzdBILCgNsb2cYASABKAkSDQoFaW5kZXgYAiABKAMSEQoJdHJlZV9zaXplGAMgASgDIoEBChlHZXRJbmNsdXNpb25Qcm9vZlJlc3BvbnNlEgsKA2xvZxgBIAEoCRINCgVpbmRleBgCIAEoAxIRCgl0cmVlX3NpemUYAyABKAMSEQoJbGVhZl9oYXNoGAQgASgMEg4KBmhhc2hlcxgFIAMoDBISCgpjaGVja3BvaW50GAYgASgJIlIKGkdldENvbnNpc3RlbmN5UHJvb2ZSZXF1ZXN0EgsKA2xvZxgBIAEoCRISCgpmaXJzdF9zaXplGAIgASgDEhMKC3NlY29uZF9zaXplGAMgASgDIpgBChtHZXRDb25zaXN0ZW5jeVByb29mUmVzcG9uc2USCwoDbG9nGAEgASgJEhIKCmZpcnN0X3NpemUYAiABKAMSEwoLc2Vjb25kX3NpemUYAyABKAMSDgoGaGFzaGVzGAQgAygMEhgKEGZpcnN0X2NoZWNrcG9pbnQYBSABKAkSGQoRc2Vjb25kX2NoZWNrcG9pbnQYBiABKAkiLAoORW50cnlSZWZlcmVuY2USCwoDbG9nGAEgASgJEg0KBWluZGV4GAIgASgDIpIBChJFcmFzZVZhbHVlc1JlcXVlc3QSNwoHZW50cmllcxgBIAMoCzImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRW50cnlSZWZlcmVuY2USMwoGZmlsdGVyGAIgASgLMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FbnRyeUZpbHRlchIOCgZyZWFzb24YAyABKAkicQoTRXJhc2VWYWx1ZXNSZXNwb25zZRIOCgZlcmFzZWQYASABKAUSEQoJa2VwdF9vcGVuGAIgASgFEjcKB3JlY29yZHMYAyADKAsyJi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkVudHJ5UmVmZXJlbmNlMvMGCgxBdWRpdFNlcnZpY2USXQoITGlzdExvZ3MSJy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkxpc3RMb2dzUmVxdWVzdBooLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTGlzdExvZ3NSZXNwb25zZRJmCgtMaXN0RW50cmllcxIqLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTGlzdEVudHJpZXNSZXF1ZXN0GisucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5MaXN0RW50cmllc1Jlc3BvbnNlEmgKC1RhaWxFbnRyaWVzEioucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5UYWlsRW50cmllc1JlcXVlc3QaKy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlRhaWxFbnRyaWVzUmVzcG9uc2UwARJsCg1HZXRDaGVja3BvaW50EiwucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5HZXRDaGVja3BvaW50UmVxdWVzdBotLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuR2V0Q2hlY2twb2ludFJlc3BvbnNlEngKEUdldEluY2x1c2lvblByb29mEjAucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5HZXRJbmNsdXNpb25Qcm9vZlJlcXVlc3QaMS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkdldEluY2x1c2lvblByb29mUmVzcG9uc2USfgoTR2V0Q29uc2lzdGVuY3lQcm9vZhIyLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuR2V0Q29uc2lzdGVuY3lQcm9vZlJlcXVlc3QaMy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkdldENvbnNpc3RlbmN5UHJvb2ZSZXNwb25zZRJiCglFeHBvcnRMb2cSKC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV4cG9ydExvZ1JlcXVlc3QaKS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkV4cG9ydExvZ1Jlc3BvbnNlMAESZgoLRXJhc2VWYWx1ZXMSKi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkVyYXNlVmFsdWVzUmVxdWVzdBorLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRXJhc2VWYWx1ZXNSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp, file_phylactery_riskgate_v1_types]);
+  fileDesc("CiJwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL2F1ZGl0LnByb3RvEhZwaHlsYWN0ZXJ5LnJpc2tnYXRlLnYxIlcKCEF1ZGl0TG9nEgwKBG5hbWUYASABKAkSDAoEc2l6ZRgCIAEoAxITCgtzaWduZWRfc2l6ZRgDIAEoAxINCgV2a2V5cxgEIAMoCRILCgNvd24YBSABKAgi/AEKC0VudHJ5RmlsdGVyEgsKA2xvZxgBIAEoCRIMCgRraW5kGAIgASgJEg8KB3N1YmplY3QYAyABKAkSDgoGcnVuX2lkGAQgASgJEhEKCXRocmVhZF9pZBgFIAEoCRIMCgR0b29sGAYgASgJEjIKCGRlY2lzaW9uGAcgASgOMiAucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5EZWNpc2lvbhIuCgpzdGFydF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiTwoLUmVjb3JkVmFsdWUSDAoEcGF0aBgBIAEoCRISCgp2YWx1ZV9qc29uGAIgASgJEgwKBHNhbHQYAyABKAwSEAoId2l0aGhlbGQYBCABKAgijAIKCkF1ZGl0RW50cnkSCwoDbG9nGAEgASgJEg0KBWluZGV4GAIgASgDEi8KC2NyZWF0ZV90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIMCgRraW5kGAQgASgJEhMKC3JlY29yZF9qc29uGAUgASgJEhEKCWxlYWZfaGFzaBgGIAEoDBIzCgZ2YWx1ZXMYByADKAsyIy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJlY29yZFZhbHVlEhUKDXZhbHVlc19lcmFzZWQYCCABKAgSLwoLcmV2b2tlX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIi4KC0xvZ1Bvc2l0aW9uEgsKA2xvZxgBIAEoCRISCgpuZXh0X2luZGV4GAIgASgDIhEKD0xpc3RMb2dzUmVxdWVzdCJCChBMaXN0TG9nc1Jlc3BvbnNlEi4KBGxvZ3MYASADKAsyIC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkF1ZGl0TG9nIp4BChJMaXN0RW50cmllc1JlcXVlc3QSMwoGZmlsdGVyGAEgASgLMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FbnRyeUZpbHRlchIUCgxvbGRlc3RfZmlyc3QYAiABKAgSFgoOaW5jbHVkZV92YWx1ZXMYAyABKAgSEQoJcGFnZV9zaXplGAQgASgFEhIKCnBhZ2VfdG9rZW4YBSABKAkiYwoTTGlzdEVudHJpZXNSZXNwb25zZRIzCgdlbnRyaWVzGAEgAygLMiIucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5BdWRpdEVudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKxAQoSVGFpbEVudHJpZXNSZXF1ZXN0EjMKBmZpbHRlchgBIAEoCzIjLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRW50cnlGaWx0ZXISFgoOaW5jbHVkZV92YWx1ZXMYAiABKAgSNgoJcG9zaXRpb25zGAMgAygLMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Mb2dQb3NpdGlvbhIWCg5mcm9tX2JlZ2lubmluZxgEIAEoCCKAAQoTVGFpbEVudHJpZXNSZXNwb25zZRIxCgVlbnRyeRgBIAEoCzIiLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQXVkaXRFbnRyeRI2Cglwb3NpdGlvbnMYAiADKAsyIy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkxvZ1Bvc2l0aW9uIjEKFEdldENoZWNrcG9pbnRSZXF1ZXN0EgsKA2xvZxgBIAEoCRIMCgRzaXplGAIgASgDIlMKFUdldENoZWNrcG9pbnRSZXNwb25zZRILCgNsb2cYASABKAkSDAoEc2l6ZRgCIAEoAxIRCglyb290X2hhc2gYAyABKAwSDAoEbm90ZRgEIAEoCSI3ChBFeHBvcnRMb2dSZXF1ZXN0EgsKA2xvZxgBIAEoCRIWCg5pbmNsdWRlX3ZhbHVlcxgCIAEoCCIhChFFeHBvcnRMb2dSZXNwb25zZRIMCgRkYXRhGAEgASgMIkkKGEdldEluY2x1c2lvblByb29mUmVxdWVzdBILCgNsb2cYASABKAkSDQoFaW5kZXgYAiABKAMSEQoJdHJlZV9zaXplGAMgASgDIoEBChlHZXRJbmNsdXNpb25Qcm9vZlJlc3BvbnNlEgsKA2xvZxgBIAEoCRINCgVpbmRleBgCIAEoAxIRCgl0cmVlX3NpemUYAyABKAMSEQoJbGVhZl9oYXNoGAQgASgMEg4KBmhhc2hlcxgFIAMoDBISCgpjaGVja3BvaW50GAYgASgJIlIKGkdldENvbnNpc3RlbmN5UHJvb2ZSZXF1ZXN0EgsKA2xvZxgBIAEoCRISCgpmaXJzdF9zaXplGAIgASgDEhMKC3NlY29uZF9zaXplGAMgASgDIpgBChtHZXRDb25zaXN0ZW5jeVByb29mUmVzcG9uc2USCwoDbG9nGAEgASgJEhIKCmZpcnN0X3NpemUYAiABKAMSEwoLc2Vjb25kX3NpemUYAyABKAMSDgoGaGFzaGVzGAQgAygMEhgKEGZpcnN0X2NoZWNrcG9pbnQYBSABKAkSGQoRc2Vjb25kX2NoZWNrcG9pbnQYBiABKAkimAEKEUdldFJlY2VpcHRSZXF1ZXN0EhUKC2RlY2lzaW9uX2lkGAEgASgJSAASFQoLYXBwcm92YWxfaWQYAiABKAlIABI3CgVlbnRyeRgDIAEoCzImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRW50cnlSZWZlcmVuY2VIABIWCg5pbmNsdWRlX3ZhbHVlcxgEIAEoCEIECgJvZiIlChJHZXRSZWNlaXB0UmVzcG9uc2USDwoHcmVjZWlwdBgBIAEoCSIsCg5FbnRyeVJlZmVyZW5jZRILCgNsb2cYASABKAkSDQoFaW5kZXgYAiABKAMikgEKEkVyYXNlVmFsdWVzUmVxdWVzdBI3CgdlbnRyaWVzGAEgAygLMiYucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FbnRyeVJlZmVyZW5jZRIzCgZmaWx0ZXIYAiABKAsyIy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkVudHJ5RmlsdGVyEg4KBnJlYXNvbhgDIAEoCSJxChNFcmFzZVZhbHVlc1Jlc3BvbnNlEg4KBmVyYXNlZBgBIAEoBRIRCglrZXB0X29wZW4YAiABKAUSNwoHcmVjb3JkcxgDIAMoCzImLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRW50cnlSZWZlcmVuY2Uy2AcKDEF1ZGl0U2VydmljZRJdCghMaXN0TG9ncxInLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTGlzdExvZ3NSZXF1ZXN0GigucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5MaXN0TG9nc1Jlc3BvbnNlEmYKC0xpc3RFbnRyaWVzEioucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5MaXN0RW50cmllc1JlcXVlc3QaKy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkxpc3RFbnRyaWVzUmVzcG9uc2USaAoLVGFpbEVudHJpZXMSKi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlRhaWxFbnRyaWVzUmVxdWVzdBorLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuVGFpbEVudHJpZXNSZXNwb25zZTABEmwKDUdldENoZWNrcG9pbnQSLC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkdldENoZWNrcG9pbnRSZXF1ZXN0Gi0ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5HZXRDaGVja3BvaW50UmVzcG9uc2USeAoRR2V0SW5jbHVzaW9uUHJvb2YSMC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkdldEluY2x1c2lvblByb29mUmVxdWVzdBoxLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuR2V0SW5jbHVzaW9uUHJvb2ZSZXNwb25zZRJ+ChNHZXRDb25zaXN0ZW5jeVByb29mEjIucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5HZXRDb25zaXN0ZW5jeVByb29mUmVxdWVzdBozLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuR2V0Q29uc2lzdGVuY3lQcm9vZlJlc3BvbnNlEmMKCkdldFJlY2VpcHQSKS5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkdldFJlY2VpcHRSZXF1ZXN0GioucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5HZXRSZWNlaXB0UmVzcG9uc2USYgoJRXhwb3J0TG9nEigucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FeHBvcnRMb2dSZXF1ZXN0GikucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FeHBvcnRMb2dSZXNwb25zZTABEmYKC0VyYXNlVmFsdWVzEioucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5FcmFzZVZhbHVlc1JlcXVlc3QaKy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkVyYXNlVmFsdWVzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp, file_phylactery_riskgate_v1_types]);
 
 /**
  * AuditLog is one log.
@@ -786,6 +786,83 @@ export const GetConsistencyProofResponseSchema: GenMessage<GetConsistencyProofRe
   messageDesc(file_phylactery_riskgate_v1_audit, 18);
 
 /**
+ * GetReceiptRequest identifies what the receipt is of.
+ *
+ * @generated from message phylactery.riskgate.v1.GetReceiptRequest
+ */
+export type GetReceiptRequest = Message<"phylactery.riskgate.v1.GetReceiptRequest"> & {
+  /**
+   * of is required. What does not exist, or is another caller's, is NOT_FOUND with DECISION_NOT_FOUND, APPROVAL_NOT_FOUND
+   * or AUDIT_NOT_FOUND; so is a decision whose record retention has emptied.
+   *
+   * @generated from oneof phylactery.riskgate.v1.GetReceiptRequest.of
+   */
+  of: {
+    /**
+     * decision_id is the decision, or the evaluation_id of an answer of EvaluateAccess.
+     *
+     * @generated from field: string decision_id = 1;
+     */
+    value: string;
+    case: "decisionId";
+  } | {
+    /**
+     * approval_id is the approval that the decision requested.
+     *
+     * @generated from field: string approval_id = 2;
+     */
+    value: string;
+    case: "approvalId";
+  } | {
+    /**
+     * entry is one record of the log, for what is about no decision, such as a call that was refused before one.
+     *
+     * @generated from field: phylactery.riskgate.v1.EntryReference entry = 3;
+     */
+    value: EntryReference;
+    case: "entry";
+  } | { case: undefined; value?: undefined };
+
+  /**
+   * include_values adds the argument values with the salts of their commitments, except sensitive ones. A caller who is
+   * no auditor gets those of their own records only.
+   *
+   * @generated from field: bool include_values = 4;
+   */
+  includeValues: boolean;
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.GetReceiptRequest.
+ * Use `create(GetReceiptRequestSchema)` to create a new message.
+ */
+export const GetReceiptRequestSchema: GenMessage<GetReceiptRequest> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_audit, 19);
+
+/**
+ * GetReceiptResponse contains a receipt.
+ *
+ * @generated from message phylactery.riskgate.v1.GetReceiptResponse
+ */
+export type GetReceiptResponse = Message<"phylactery.riskgate.v1.GetReceiptResponse"> & {
+  /**
+   * receipt is one JSON object, whose format docs/receipts.md describes. Each record is in it as it was hashed: with
+   * subject, actor and roles, and a decision with its reasons, policies, bundle_revision and bundle_hash. It proves what
+   * it contains, at the time of its heads; it does not prove that nothing followed.
+   *
+   * @generated from field: string receipt = 1;
+   */
+  receipt: string;
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.GetReceiptResponse.
+ * Use `create(GetReceiptResponseSchema)` to create a new message.
+ */
+export const GetReceiptResponseSchema: GenMessage<GetReceiptResponse> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_audit, 20);
+
+/**
  * EntryReference identifies one entry.
  *
  * @generated from message phylactery.riskgate.v1.EntryReference
@@ -811,7 +888,7 @@ export type EntryReference = Message<"phylactery.riskgate.v1.EntryReference"> & 
  * Use `create(EntryReferenceSchema)` to create a new message.
  */
 export const EntryReferenceSchema: GenMessage<EntryReference> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_audit, 19);
+  messageDesc(file_phylactery_riskgate_v1_audit, 21);
 
 /**
  * EraseValuesRequest selects the values to erase: those of given entries, of entries matching a filter, or both.
@@ -847,7 +924,7 @@ export type EraseValuesRequest = Message<"phylactery.riskgate.v1.EraseValuesRequ
  * Use `create(EraseValuesRequestSchema)` to create a new message.
  */
 export const EraseValuesRequestSchema: GenMessage<EraseValuesRequest> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_audit, 20);
+  messageDesc(file_phylactery_riskgate_v1_audit, 22);
 
 /**
  * EraseValuesResponse is the result of an erasure.
@@ -883,16 +960,16 @@ export type EraseValuesResponse = Message<"phylactery.riskgate.v1.EraseValuesRes
  * Use `create(EraseValuesResponseSchema)` to create a new message.
  */
 export const EraseValuesResponseSchema: GenMessage<EraseValuesResponse> = /*@__PURE__*/
-  messageDesc(file_phylactery_riskgate_v1_audit, 21);
+  messageDesc(file_phylactery_riskgate_v1_audit, 23);
 
 /**
- * AuditService gives auditors access to the audit logs. Each writing RiskGate process has its own log, a Merkle tree
- * (RFC 6962); readers merge the logs by time. An auditor sees the entries of their own tenant and, of the entries that
- * RiskGate writes itself without a tenant, the kinds bundle_activated, bundle_refused, policies_changed, key_changed
- * and heads_adopted, because they concern every tenant. A bundle sent by a person is an entry of that person's tenant
- * only; if it becomes active, policies_changed informs every auditor with its revision, hash and the position of that
- * entry, but not the person. Heads and proofs cover a whole log and contain names, sizes and hashes. Any auditor may
- * read them: every record contains random bytes, so its hash reveals nothing.
+ * AuditService gives auditors access to the audit logs, and callers receipts of their own calls. Each writing RiskGate
+ * process has its own log, a Merkle tree (RFC 6962); readers merge the logs by time. An auditor sees the entries of
+ * their own tenant and, of the entries that RiskGate writes itself without a tenant, the kinds bundle_activated,
+ * bundle_refused, policies_changed, key_changed and heads_adopted, because they concern every tenant. A bundle sent by
+ * a person is an entry of that person's tenant only; if it becomes active, policies_changed informs every auditor with
+ * its revision, hash and the position of that entry, but not the person. Heads and proofs cover a whole log and contain
+ * names, sizes and hashes. Any auditor may read them: every record contains random bytes, so its hash reveals nothing.
  *
  * @generated from service phylactery.riskgate.v1.AuditService
  */
@@ -962,6 +1039,20 @@ export const AuditService: GenService<{
     methodKind: "unary";
     input: typeof GetConsistencyProofRequestSchema;
     output: typeof GetConsistencyProofResponseSchema;
+  },
+  /**
+   * GetReceipt returns the receipt of a decision, whatever it was: its record and those of what became of it (answers to
+   * its approval, expiry, revocation, redemption, refusals, outcome), each with its inclusion proof, and the signed heads
+   * that the proofs lead to. `riskgate receipt verify` checks it offline with the public keys alone. Callers get the
+   * receipts of their own calls; auditors those of every call of their tenant. It authorizes nothing: an executor obeys
+   * the receipt of Redeem.
+   *
+   * @generated from rpc phylactery.riskgate.v1.AuditService.GetReceipt
+   */
+  getReceipt: {
+    methodKind: "unary";
+    input: typeof GetReceiptRequestSchema;
+    output: typeof GetReceiptResponseSchema;
   },
   /**
    * ExportLog streams one log as a file that `riskgate audit verify` checks offline: its public keys, its signed heads
