@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from phylactery.riskgate.v1 import access_pb2, audit_pb2
 from phylactery_riskgate.app import PACKAGE
 from phylactery_riskgate.audit.receipts import CheckedReceipt, check_receipt
 from phylactery_riskgate.keys.ring import KeyState
 
 from tests.support.riskgate.command import run
+from tests.support.riskgate.earlier import turn_back
 
 READ = '{"path":"a.txt"}'
 
@@ -192,12 +192,8 @@ async def test_repeated_refusals_do_not_push_out_what_happened(gate, ana, call, 
 async def test_entries_of_an_earlier_version_are_found(gate, ana, call):
     asked = await ana.evaluate()
     await ana.approve(asked.approval)
-    database = gate.database
-    with database.engine.begin() as connection:
-        connection.execute(sa.text("DROP INDEX audit_entries_by_decision"))
-        connection.execute(sa.text("ALTER TABLE audit_entries DROP COLUMN decision_id"))
-        connection.execute(sa.text("UPDATE phylactery_riskgate_version SET version_num = '0017'"))
-    database.migrate(PACKAGE)
+    turn_back(gate.database, "0017")
+    gate.database.migrate(PACKAGE)
     assert kinds(await checked(gate, ana, asked.decision_id)) == ["decision", "approval_answered"]
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import grpc
 import pytest
 from phylactery.riskgate.v1 import control_pb2, control_pb2_grpc, riskgate_pb2, types_pb2
+from phylactery_riskgate.app import PACKAGE
+
+from tests.support.riskgate.earlier import turn_back
 
 FILE = ("write_file", '{"path":"a.txt","content":"x"}')
 ALLOW, ASKS = types_pb2.DECISION_ALLOW, types_pb2.DECISION_AUTH_REQUIRED
@@ -84,11 +87,16 @@ async def test_a_failed_undo_makes_its_tool_medium_until_an_operator_clears_it(g
         ("execution-9", "FAILED"),
         ("execution-1", "FAILED"),
     ]
-    assert [one["tool"] for one in gate.records("undo_failed")] == ["write_file"]
+    assert [(one["tool"], one["subject"]) for one in gate.records("undo_failed")] == [("write_file", "ana")]
     await told(ana, "execution-2")
     asked, _ = await ran(ana, call, 3)
     assert (asked.decision, asked.stakes) == (ASKS, types_pb2.STAKES_MEDIUM)
-    assert (await gate.person("ben").evaluate(call(*FILE))).stakes == types_pb2.STAKES_MEDIUM  # of the whole tenant
+    ben = gate.person("ben")
+    assert (await ben.evaluate(call(*FILE))).stakes == types_pb2.STAKES_LOW  # one user's word is of their own calls
+    await ran(ben, call, 7)
+    await report(ben, "execution-7", riskgate_pb2.OUTCOME_FAILED, error_code="UNDO_NOT_KEPT")
+    carla = gate.person("carla")
+    assert (await carla.evaluate(call(*FILE))).stakes == types_pb2.STAKES_MEDIUM  # of the whole tenant
     assert (await gate.person("zoe").evaluate(call(*FILE))).stakes == types_pb2.STAKES_LOW  # and of no other
 
     control = control_pb2_grpc.ControlServiceStub(gate.channel)
@@ -98,15 +106,42 @@ async def test_a_failed_undo_makes_its_tool_medium_until_an_operator_clears_it(g
     ines = gate.person("ines")
     listing = control_pb2.ListUndoFailuresRequest(tenant="acme")
     listed = await control.ListUndoFailures(listing, metadata=ines.metadata, timeout=60)
-    assert [(one.tool, one.execution_id, one.error_code) for one in listed.failures] == [
-        ("write_file", "execution-1", "UNDO_FAILED")
+    assert [(one.tool, one.subject, one.execution_id, one.error_code) for one in listed.failures] == [
+        ("write_file", "", "execution-7", "UNDO_NOT_KEPT"),
+        ("write_file", "ana", "execution-1", "UNDO_FAILED"),
     ]
     assert (await control.ClearUndoFailure(clear, metadata=ines.metadata, timeout=60)).cleared
     assert not (await control.ClearUndoFailure(clear, metadata=ines.metadata, timeout=60)).cleared
     assert (await ran(ana, call, 4))[0].decision == ALLOW
     kinds = [one["kind"] for one in gate.records("undo_failed", "undo_cleared")]
-    assert kinds[0] == "undo_failed"
-    assert set(kinds[1:]) == {"undo_cleared"}
+    assert kinds[:2] == ["undo_failed", "undo_failed"]
+    assert set(kinds[2:]) == {"undo_cleared"}
+
+
+async def test_what_a_delegate_reports_of_a_tool_concerns_the_whole_tenant(gate, ana, call):
+    agent = gate.through_agent("ana")
+    await ran(agent, call, 1)
+    await report(agent, "execution-1", riskgate_pb2.OUTCOME_FAILED, error_code="UNDO_NOT_KEPT")
+    assert (await gate.person("ben").evaluate(call(*FILE))).stakes == types_pb2.STAKES_MEDIUM
+
+
+async def test_one_user_cannot_take_the_undo_from_everybody_however_often_they_say_so(gate, ana, call):
+    for number in range(3):
+        await ran(ana, call, number)
+        await told(ana, f"execution-{number}")
+    for number in range(3):
+        await report(ana, f"execution-{number}", riskgate_pb2.OUTCOME_FAILED, error_code="UNDO_NOT_KEPT")
+    assert (await ran(ana, call, 4))[0].decision == ASKS
+    assert (await gate.person("ben").evaluate(call(*FILE))).decision == ALLOW
+    assert len(gate.records("undo_failed")) == 1
+
+
+async def test_failures_of_an_earlier_version_concern_the_tenant_as_before(gate, ana, call):
+    turn_back(
+        gate.database, "0018", "INSERT INTO undo_failures VALUES ('acme', 'write_file', 1, 'execution-0', 'LOST')"
+    )
+    gate.database.migrate(PACKAGE)
+    assert (await ana.evaluate(call(*FILE))).stakes == types_pb2.STAKES_MEDIUM
 
 
 async def test_what_could_not_be_kept_and_what_stays_for_a_reason_are_told_apart(gate, ana, call):

@@ -111,6 +111,7 @@ class ControlServicer(control_pb2_grpc.ControlServiceServicer):
                 control_pb2.UndoFailure(
                     tool=one.tool,
                     tenant=one.tenant,
+                    subject=one.subject,
                     fail_time=to_timestamp(one.fail_us),
                     execution_id=one.execution_id,
                     error_code=one.error_code,

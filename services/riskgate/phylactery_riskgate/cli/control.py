@@ -174,6 +174,7 @@ def undo_list(
     facts = [
         {
             "tool": one.tool,
+            "user": one.subject,
             "fail_time": one.fail_time.ToJsonString(),
             "execution_id": one.execution_id,
             "code": one.error_code,
@@ -181,7 +182,9 @@ def undo_list(
         for one in found
     ]
     lines = [
-        f"{one['tool']}\n  since {one['fail_time']}, execution {one['execution_id']}: {one['code']}" for one in facts
+        f"{one['tool']}, {'for ' + one['user'] + ' alone' if one['user'] else 'for everybody'}\n"
+        f"  since {one['fail_time']}, execution {one['execution_id']}: {one['code']}"
+        for one in facts
     ]
     tell(as_json, {"failures": facts}, "\n".join(lines) or "no undo has failed")
 

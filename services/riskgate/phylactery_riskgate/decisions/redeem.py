@@ -518,12 +518,17 @@ class Redemptions:
         return place
 
     def _fail(self, connection: Connection, who: Principal, execution_id: str, code: str, now_us: int) -> None:
-        """Record that the undo of an effect's tool failed; an execution that is not known here changes nothing."""
+        """Record that the undo of an effect's tool failed; an execution that is not known here changes nothing.
+
+        A delegate reports what its executor has seen, of the tool, so it concerns the tenant. A user who reports for
+        themselves could say anything: they are believed for their own calls.
+        """
         of = rows.find_execution(connection, who.tenant, who.subject, execution_id)
-        if of is None:
+        tool = "" if of is None else str(of.receipt_claims.get("tool", ""))  # retention empties the claims
+        if not tool:
             return
-        tool = str(of.receipt_claims["tool"])
-        if undo.insert_failure(connection, UndoFailure(who.tenant, tool, now_us, execution_id, code)):
+        whose = "" if who.delegated else who.subject
+        if undo.insert_failure(connection, UndoFailure(who.tenant, tool, whose, now_us, execution_id, code)):
             body = {"tool": tool, "execution_id": execution_id, "error_code": code}
             self._core.note(connection, Kind.UNDO_FAILED, who, now_us, body)
 

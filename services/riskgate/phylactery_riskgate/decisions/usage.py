@@ -62,7 +62,7 @@ class Counting:
             counted = {
                 budget.name: self._counters(connection, budget, at, charge, now_us) for budget, at in places.items()
             }
-            if undo.has_failed(connection, who.tenant, tool.name):
+            if undo.has_failed(connection, who.tenant, tool.name, who.subject):
                 counted[UNDO_FAILED] = _SO
             if undo.is_owed(connection, who.tenant, who.subject, site.run_id):
                 counted[LINE_OWED] = _SO

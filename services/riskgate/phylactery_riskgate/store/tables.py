@@ -170,6 +170,8 @@ undo_failures = sa.Table(
     METADATA,
     sa.Column("tenant", _NAME, primary_key=True),
     sa.Column("tool", _NAME, primary_key=True),
+    # the user whose calls it concerns, empty for every call of the tenant
+    sa.Column("subject", _NAME, primary_key=True),
     sa.Column("fail_us", sa.BigInteger, nullable=False),
     sa.Column("execution_id", _NAME, nullable=False),
     sa.Column("error_code", sa.String(64), nullable=False),

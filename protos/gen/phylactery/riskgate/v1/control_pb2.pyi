@@ -392,6 +392,7 @@ class UndoFailure(_message.Message):
     FAIL_TIME_FIELD_NUMBER: _builtins.int
     EXECUTION_ID_FIELD_NUMBER: _builtins.int
     ERROR_CODE_FIELD_NUMBER: _builtins.int
+    SUBJECT_FIELD_NUMBER: _builtins.int
     tool: _builtins.str
     """tool is the tool's name in the catalog."""
     tenant: _builtins.str
@@ -400,6 +401,10 @@ class UndoFailure(_message.Message):
     """execution_id is the execution whose effect could not be taken back."""
     error_code: _builtins.str
     """error_code is the code of the failure, for example UNDO_LOST."""
+    subject: _builtins.str
+    """subject is the user whose own report it was, whose calls alone it concerns. Empty if it concerns every call of the
+    tenant: a delegate reported it, or a second user did.
+    """
     @_builtins.property
     def fail_time(self) -> _timestamp_pb2.Timestamp:
         """fail_time is when the first failure since the last clearing was reported."""
@@ -412,10 +417,11 @@ class UndoFailure(_message.Message):
         fail_time: _timestamp_pb2.Timestamp | None = ...,
         execution_id: _builtins.str = ...,
         error_code: _builtins.str = ...,
+        subject: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fail_time", b"fail_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "execution_id", b"execution_id", "fail_time", b"fail_time", "tenant", b"tenant", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "execution_id", b"execution_id", "fail_time", b"fail_time", "subject", b"subject", "tenant", b"tenant", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

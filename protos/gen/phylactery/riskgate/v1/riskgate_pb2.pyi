@@ -67,7 +67,8 @@ class _ReversalResultEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Revers
     REVERSAL_RESULT_FAILED: _ReversalResult.ValueType  # 3
     """REVERSAL_RESULT_FAILED means that the tool did not restore what it was to keep. context.usage.undo_failed is true
     for every call of its tool in this tenant from then on, until an operator clears it
-    (ControlService.ClearUndoFailure).
+    (ControlService.ClearUndoFailure). A user who reports it without a delegate is believed for their own calls alone,
+    until a second user reports a failure of the same tool.
     """
 
 class ReversalResult(_ReversalResult, metaclass=_ReversalResultEnumTypeWrapper):
@@ -84,7 +85,8 @@ changed again since, its time has passed, or the earlier state is no longer kept
 REVERSAL_RESULT_FAILED: ReversalResult.ValueType  # 3
 """REVERSAL_RESULT_FAILED means that the tool did not restore what it was to keep. context.usage.undo_failed is true
 for every call of its tool in this tenant from then on, until an operator clears it
-(ControlService.ClearUndoFailure).
+(ControlService.ClearUndoFailure). A user who reports it without a delegate is believed for their own calls alone,
+until a second user reports a failure of the same tool.
 """
 Global___ReversalResult: _TypeAlias = ReversalResult  # noqa: Y015
 

@@ -747,7 +747,10 @@ type UndoFailure struct {
 	// execution_id is the execution whose effect could not be taken back.
 	ExecutionId string `protobuf:"bytes,4,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	// error_code is the code of the failure, for example UNDO_LOST.
-	ErrorCode     string `protobuf:"bytes,5,opt,name=error_code,json=errorCode,proto3" json:"error_code,omitempty"`
+	ErrorCode string `protobuf:"bytes,5,opt,name=error_code,json=errorCode,proto3" json:"error_code,omitempty"`
+	// subject is the user whose own report it was, whose calls alone it concerns. Empty if it concerns every call of the
+	// tenant: a delegate reported it, or a second user did.
+	Subject       string `protobuf:"bytes,6,opt,name=subject,proto3" json:"subject,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -813,6 +816,13 @@ func (x *UndoFailure) GetExecutionId() string {
 func (x *UndoFailure) GetErrorCode() string {
 	if x != nil {
 		return x.ErrorCode
+	}
+	return ""
+}
+
+func (x *UndoFailure) GetSubject() string {
+	if x != nil {
+		return x.Subject
 	}
 	return ""
 }
@@ -1087,14 +1097,15 @@ const file_phylactery_riskgate_v1_control_proto_rawDesc = "" +
 	"approvalId\x12\x1f\n" +
 	"\vaudit_index\x18\x03 \x01(\x03R\n" +
 	"auditIndex\x12\x1b\n" +
-	"\taudit_log\x18\x04 \x01(\tR\bauditLog\"\xb4\x01\n" +
+	"\taudit_log\x18\x04 \x01(\tR\bauditLog\"\xce\x01\n" +
 	"\vUndoFailure\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\tR\x04tool\x12\x16\n" +
 	"\x06tenant\x18\x02 \x01(\tR\x06tenant\x127\n" +
 	"\tfail_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bfailTime\x12!\n" +
 	"\fexecution_id\x18\x04 \x01(\tR\vexecutionId\x12\x1d\n" +
 	"\n" +
-	"error_code\x18\x05 \x01(\tR\terrorCode\"1\n" +
+	"error_code\x18\x05 \x01(\tR\terrorCode\x12\x18\n" +
+	"\asubject\x18\x06 \x01(\tR\asubject\"1\n" +
 	"\x17ListUndoFailuresRequest\x12\x16\n" +
 	"\x06tenant\x18\x01 \x01(\tR\x06tenant\"[\n" +
 	"\x18ListUndoFailuresResponse\x12?\n" +

@@ -787,7 +787,8 @@ export enum ReversalResult {
   /**
    * REVERSAL_RESULT_FAILED means that the tool did not restore what it was to keep. context.usage.undo_failed is true
    * for every call of its tool in this tenant from then on, until an operator clears it
-   * (ControlService.ClearUndoFailure).
+   * (ControlService.ClearUndoFailure). A user who reports it without a delegate is believed for their own calls alone,
+   * until a second user reports a failure of the same tool.
    *
    * @generated from enum value: REVERSAL_RESULT_FAILED = 3;
    */
