@@ -84,8 +84,47 @@ def test_every_such_file_is_named_at_once(folder):
     assert "budget.yaml: " in found.output
 
 
-def test_what_version_control_editors_and_documents_leave_there_is_no_fault(folder):
+@pytest.mark.parametrize(
+    "name",
+    [
+        "policies/limit.cedar.bak",
+        "policies/limit.cedar.1",
+        "policies/limit.cedar.disabled",
+        "policies/limit.cedar copy",
+        "tools.yaml.orig",
+        "riskgate.yaml_old",
+        "riskgate.yaml (1)",
+        "tests/cases.yaml.rej",
+    ],
+)
+def test_another_version_of_a_file_is_a_fault_that_says_what_it_is(folder, name):
+    (folder / name).write_text(FORBID)
+    found = run("policy", "check", folder)
+    assert found.exit_code == 1
+    assert f"{name}: error: is another version of '" in found.output
+    assert "and would not be read; move it out of the bundle" in found.output
+
+
+def test_a_start_is_not_stopped_by_what_an_editor_has_open(folder, tmp_path):
+    (folder / ".#tools.yaml").symlink_to("ana@machine.1234:1")  # a lock of Emacs leads nowhere
+    (folder / "policies" / ".#default.cedar").symlink_to(tmp_path / "outside")
+    (folder / "tools.yaml~").write_bytes(b"\xff")
+    assert load_bundle(folder).hash == load_bundle(default_bundle_folder()).hash
+
+
+def test_what_version_control_editors_systems_and_documents_leave_there_is_no_fault(folder):
     for name in (
+        "policies/default.cedar~",
+        "policies/#default.cedar#",
+        "policies/.#default.cedar",
+        "policies/._default.cedar",
+        "._tools.yaml",
+        "__MACOSX/._tools.yaml",
+        "4913",
+        "Thumbs.db",
+        "desktop.ini",
+        "policies/.nfs00000000a1b2",
+        ".hg/store",
         ".git/config",
         ".gitignore",
         ".DS_Store",

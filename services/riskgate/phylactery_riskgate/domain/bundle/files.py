@@ -43,9 +43,18 @@ _DOCUMENT = re.compile(r"[A-Za-z0-9_-]+\.md|LICENSE|NOTICE")
 """Documents beside the bundle's files, which nobody takes for one of them."""
 _IGNORED = re.compile(
     r"\.\..*|\.git|\.github|\.idea|\.vscode|\.gitignore|\.gitattributes|\.gitkeep|\.keep|\.editorconfig|\.DS_Store"
-    r"|\..*\.sw[a-p]|__pycache__|__init__\.py"
+    r"|\..*\.sw[a-p]|\._.*|__MACOSX|__pycache__|__init__\.py"
+    r"|\.#.*|#.*#|.*~|4913|Thumbs\.db|desktop\.ini|\.nfs[0-9a-f]+|\.Trash.*|\.directory|\.localized|\.Spotlight-V100"
+    r"|\.hg|\.svn|\.hgignore"
 )
-"""Hidden names that are not read and not a fault: those of Kubernetes' volumes, version control and editors."""
+"""Names that are not read and not a fault, because a program and no person gave them: those of Kubernetes' volumes,
+version control, operating systems, and editors, which leave backups and locks where a file is open."""
+_COPY = re.compile(
+    r"(.+\.(?:cedar|ya?ml|json|sig))(?:\.(?:bak|backup|old|orig|rej|save|tmp|new|disabled|off|txt|[0-9]+)"
+    r"|[_-](?:bak|backup|old|orig|copy)| copy| \([0-9]+\))",
+    re.IGNORECASE,
+)
+"""A name that a person gives to another version of a file, which that person may have meant to be read."""
 _CONTENTS = f"{', '.join(_FILES)}, {POLICIES_FOLDER}/*.cedar and {TESTS_FOLDER}/*.yaml"
 _NEAR = 0.6
 _OTHER_WORDS = {
@@ -166,10 +175,10 @@ def _walk(folder: Path, below: str, root: Path, depth: int) -> Iterator[tuple[st
     except OSError as error:
         raise BundleError(below or str(folder), 0, f"cannot be read ({error.strerror})") from error
     for entry in entries:
-        if entry.startswith((".", "__")):
-            if not _IGNORED.fullmatch(entry):
-                raise BundleError(_shown(f"{below}{entry}"), 0, "is hidden, so it would not be read" + _rename(entry))
+        if _IGNORED.fullmatch(entry):
             continue
+        if entry.startswith((".", "__")):
+            raise BundleError(_shown(f"{below}{entry}"), 0, "is hidden, so it would not be read" + _rename(entry))
         name, path = f"{below}{entry}", folder / entry
         if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(root):
             raise BundleError(_shown(name), 0, "is a link that leads out of the bundle")
@@ -225,6 +234,10 @@ def _meant(name: str) -> str:
 
 
 def _text(name: str, data: bytes, known: Mapping[str, str], *, stored: bool) -> str:
+    copy = _COPY.fullmatch(name)
+    if copy is not None and not stored:
+        told = f"is another version of '{_shown(copy[1])}', and would not be read; move it out of the bundle"
+        raise BundleError(_shown(name), 0, told)
     if len(name) > _MAX_NAME or _NAME.fullmatch(name) is None:
         raise BundleError(_shown(name), 0, "a file is named with letters, digits, _ . and -, in at most 3 folders")
     if name in known:
