@@ -95,6 +95,24 @@ async def test_what_was_refused_expired_revoked_or_frozen_has_its_receipt(gate, 
     assert (record["decision"], record["reasons"][0]["code"]) == ("BLOCKED", "FROZEN")
 
 
+async def test_an_answer_that_an_operator_stopped_after_it_was_decided_is_in_the_receipt(gate, ana, call):
+    read, write = call("read_file", READ, "c1"), call(call_id="c2")
+    allowed, asked = await ana.evaluate(read), await ana.evaluate(write)
+    await gate.person("olga").freeze("user", "ana")
+    assert (await ana.evaluate(read)).reasons[0].code == "FROZEN"
+    await gate.person("olga").unfreeze("user", "ana")
+    for one in (allowed, asked):
+        await gate.person("olga").revoke(one.decision_id)
+    for one in (read, write):
+        assert (await ana.evaluate(one)).reasons[0].code == "DECISION_REVOKED"
+    stopped = [record for record in (await checked(gate, ana, allowed.decision_id)).records if record.get("reason")]
+    assert [(one["kind"], one["reason"]) for one in stopped] == [
+        ("evaluate_refused", "FROZEN"),
+        ("evaluate_refused", "DECISION_REVOKED"),
+    ]
+    assert (await checked(gate, ana, asked.decision_id)).records[-1]["reason"] == "DECISION_REVOKED"
+
+
 async def test_a_refusal_before_a_decision_has_its_receipt_by_its_place_in_the_log(gate, ana, call, refused):
     await refused(ana.evaluate(approval="ap_none"))
     newest = gate.records()[-1]

@@ -290,14 +290,17 @@ class Evaluation:
         if record.decision is Decision.ALLOW and not self._core.on_record(connection, record):
             return self._altered(connection, question, record)
         bound = self._core.bound_of(connection, record) or self._same(question.verdict.bound, record)
+        why = ""
         if record.decision is Decision.AUTH_REQUIRED and record.revoke_us:
-            record = _without_permit(record, "DECISION_REVOKED")
+            record = _without_permit(record, why := "DECISION_REVOKED")
         elif record.decision is Decision.ALLOW:
             why = self._withheld(connection, question, record, bound)
             bound = None if why else bound
             if why == "DECISION_TOO_OLD":  # permanent, whatever a clock says later
                 decision_rows.renew_permit(connection, who.tenant, record.id, "", decision_rows.PERMITS_OVER)
             record = _without_permit(record, why) if why else self._with_permit(connection, question, record)
+        if why in BY_OPERATOR:  # the answer is another than the recorded one, so it is recorded
+            self._note_asked(connection, question, {"reason": why, "decision_id": record.id})
         approval = record.approval_id and self._core.find_approval(
             connection, who.tenant, record.approval_id, lock=True
         )
