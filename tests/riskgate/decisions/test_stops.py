@@ -162,6 +162,8 @@ async def test_freezing_twice_changes_nothing_and_a_wrong_name_is_noticed(gate, 
     assert len(gate.records("frozen")) == 2  # one for the operator's own tenant, one for the tenant concerned
     refusal = await refused(ines.freeze("tool", "send_emial"))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.NOT_FOUND, "TOOL_NOT_FOUND")
+    assert "did you mean send_email" in refusal.message
+    assert "it knows " in (await refused(ines.freeze("tool", "xyzzy"))).message
     refusal = await refused(ines.unfreeze("tool", "read_file"))
     assert (refusal.code, refusal.reason) == (grpc.StatusCode.NOT_FOUND, "FREEZE_NOT_FOUND")
 

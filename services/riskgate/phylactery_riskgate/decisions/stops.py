@@ -6,6 +6,7 @@ anything. A tenant's operator or policy admin stops calls of that tenant only, a
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,6 +37,8 @@ from phylactery_riskgate.store.redemptions import find_redemption
 from phylactery_riskgate.store.stops import EVERY_TENANT, FreezeRow, Scope, Target
 from phylactery_riskgate.store.undo import UndoFailure
 
+_NEAR, _SHOWN = 3, 20
+"""Maximum number of tools that are named after a wrong name: those near to it, or else the first of all."""
 _OF_TENANT = frozenset({Role.OPERATOR, Role.POLICY_ADMIN})
 
 
@@ -81,7 +84,7 @@ class Control:
         if target.scope is Scope.TOOL and target.name not in self._core.live.held.bundle.tools:
             raise NotFound(
                 "TOOL_NOT_FOUND",
-                f"the live catalog knows no tool '{target.name}', so nothing was frozen; see `riskgate catalog`",
+                f"the live catalog knows no tool '{target.name}', so nothing was frozen{self._near(target.name)}",
                 metadata={"tool": target.name},
             )
         row, place = await self._core.write(lambda connection: self._freeze(connection, who, target, asked.reason))
@@ -90,6 +93,14 @@ class Control:
             lambda connection: (rows.anything_decided(connection, target), rows.count_running(connection, target))
         )
         return Frozen(row, place, known, running)
+
+    def _near(self, name: str) -> str:
+        """Return the tools that a wrong name may mean, as the end of a sentence."""
+        known = sorted(self._core.live.held.bundle.tools)
+        near = difflib.get_close_matches(name, known, _NEAR)
+        shown = ", ".join(near or known[:_SHOWN])
+        more = f" and {len(known) - _SHOWN} more" if not near and len(known) > _SHOWN else ""
+        return f"; did you mean {shown}?" if near else f"; it knows {shown or 'none'}{more}"
 
     async def unfreeze(self, who: Principal, asked: TargetInput) -> Lifted:
         """Lift a freeze that the caller's level (installation or tenant) set.
