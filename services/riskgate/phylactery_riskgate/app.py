@@ -128,7 +128,8 @@ class RiskGate:
         core, believed = self.core, self.keys.ring.verifying.values()
 
         def open_(connection: Connection) -> None:
-            open_log(connection, self.audit, core.votes.adopt, believed=believed, now_us=core.clock.now_us())
+            now_us = core.clock.now_us()
+            open_log(connection, self.audit, core.votes.adopt, believed=believed, now_us=now_us, joining=True)
 
         await core.write(open_)
         self.audit.opened()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 import sqlalchemy as sa
 from phylactery.riskgate.v1 import audit_pb2
@@ -234,6 +235,34 @@ async def test_a_database_of_an_earlier_version_is_adopted_once_and_that_is_on_r
     gate = await make_gate()
     assert len(gate.records("heads_adopted")) == 1
     assert command("audit", "verify", "--data-dir", gate.folder).exit_code == 0
+
+
+async def test_a_new_replica_with_copied_keys_vouches_for_no_log_but_its_own(make_gate, call, tmp_path):
+    gate = await make_gate()
+    await fill(gate.person("ana"), call, 3)
+    keys = tmp_path / "replica" / "keys"
+    keys.mkdir(mode=0o700, parents=True)
+    for name in ("code.key", "data.key", "signing.json"):
+        shutil.copy(gate.settings.keys_dir / name, keys / name)
+    replica = await make_gate("replica", instance="two", database_url=gate.settings.url)
+    answer = await replica.person("ana").evaluate(call(*READ, "on-two"))
+    assert gate.records("heads_adopted") == []
+    assert (await checkpoint(replica.person("aldo"))).log == "riskgate/two"
+    with pytest.raises(grpc.aio.AioRpcError, match="no signed head of the log 'riskgate' is stored"):
+        await checkpoint(replica.person("aldo"), log=LOG)
+    got = audit_pb2.GetReceiptRequest(decision_id=answer.decision_id)
+    ana = replica.person("ana")
+    assert (await ana.audit.GetReceipt(got, metadata=ana.metadata, timeout=60)).receipt
+
+
+async def test_a_log_without_its_kept_head_says_what_to_do_on_another_machine(make_gate, call):
+    gate = await make_gate()
+    await fill(gate.person("ana"), call, 3)
+    await gate.stop()
+    shutil.rmtree(gate.settings.heads_dir)
+    told = await refusal_to_start(gate)
+    for part in ("another machine", "copy the folder", "RISKGATE_INSTANCE", "riskgate audit adopt --log riskgate"):
+        assert part in told
 
 
 async def test_what_does_not_fit_the_heads_an_earlier_version_signed_is_not_adopted(make_gate, call):

@@ -235,8 +235,10 @@ def missing(store: HeadStore, log: str) -> HeadsDisagree:
     """Return the error for a log with entries whose file of kept heads is missing."""
     return HeadsDisagree(
         f"the audit log '{log}' of this database has entries but no signed head in {store.folder}: the file was "
-        "removed, or the log was inserted into the database; restore the file or, if you know that the log is "
-        f"correct, run: riskgate audit adopt --log {log} --reason WHY",
+        "removed, the log was inserted into the database, or this is another machine that takes the log over. Restore "
+        "the file, or copy the folder from the machine that wrote the log; a replica beside it needs a name of its own "
+        "(RISKGATE_INSTANCE) instead. If neither is possible and you know that the log is correct, run: riskgate audit "
+        f"adopt --log {log} --reason WHY",
         log,
     )
 

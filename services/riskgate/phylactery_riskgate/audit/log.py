@@ -131,16 +131,20 @@ class AuditLog:
         """The kept head that _known was proved to extend; holds as long as _known does."""
         self._unkept: KeptHead | None = None
         """A head that was signed and committed but could not be kept yet: it is kept before another is signed."""
+        self._first = False
         self.problem = ""
         """Why nothing can be appended, or empty; cleared when database and kept heads agree again."""
 
-    def open(self, connection: Connection, believed: Iterable[bytes] = ()) -> dict[str, KeptHead]:
+    def open(
+        self, connection: Connection, believed: Iterable[bytes] = (), *, joining: bool = False
+    ) -> dict[str, KeptHead]:
         """Create or continue the log, and return adopted heads. Raise LogError if a log here has another data key.
 
         Under another key, values that a replica's log sealed cannot be opened, and a call a person rejected is not
         recognized. Raise BusyError while another replica creates its log, and HeadsDisagree if a log of the database
         differs from its kept head. If none was ever kept, the heads in the database are adopted and returned, provided
-        they agree with what the believed keys signed; ``opened`` ends that.
+        they agree with what the believed keys signed; ``opened`` ends that. A ``joining`` replica, whose log begins
+        here, adopts nothing: it would vouch for logs that others wrote and it never saw.
         """
         store = self._store
         head = rows.find_head(connection, self.name, lock=True)
@@ -159,15 +163,16 @@ class AuditLog:
         if head is None:
             rows.create_log(connection, self.name, self._data_key_id)
         issuer = self.name.partition("/")[0]
-        adopted = {} if store.begun else adopt_all(connection, store, issuer, believed)
+        self._first = not store.begun and not (joining and head is None)
+        adopted = adopt_all(connection, store, issuer, believed) if self._first else {}
         check_all(connection, store, issuer)
         self._begin_file(connection, Frontier() if head is None else head.frontier)
         return adopted
 
     @property
     def first_start(self) -> bool:
-        """Return True if no head of this database's logs was ever kept here."""
-        return not self._store.begun
+        """Return True if the database that was opened is one of an earlier version, which kept no heads."""
+        return self._first
 
     def opened(self) -> None:
         """End adoption, once what ``open`` adopted is on record."""
@@ -389,15 +394,15 @@ def open_log(
     *,
     believed: Iterable[bytes],
     now_us: int,
+    joining: bool = False,
 ) -> None:
     """Open a log within a write; call AuditLog.opened after the commit. Raise as AuditLog.open does.
 
     Data of earlier versions, without kept heads or vote proofs, is adopted on record; adopt_votes returns the number of
     votes.
     """
-    first = audit.first_start
-    heads = audit.open(connection, believed)
-    votes = adopt_votes(connection) if first else 0
+    heads = audit.open(connection, believed, joining=joining)
+    votes = adopt_votes(connection) if audit.first_start else 0
     if not heads and not votes:
         return
     body = adoption_body(heads) | {"votes": votes}
