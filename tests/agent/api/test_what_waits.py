@@ -348,3 +348,19 @@ async def test_what_was_taken_back_is_not_said_to_wait_beside_it(
     assert "back.txt" in said
     assert not waits(said)
     assert not (await ana.thread()).pending_approvals
+
+
+@pytest.mark.parametrize(("ask", "verbs"), [('write "a" to a.txt', "en"), ('escribe "a" en a.txt', "es")])
+@pytest.mark.parametrize("graph", ["", "react"])
+async def test_no_sentence_about_an_approval_has_an_id_in_it(ana: Person, ask: str, verbs: str, graph: str) -> None:
+    """Whatever an answer names: one that was answered or withdrawn, another's, one of nobody, beside one that waits."""
+    yes, no = ("APPROVE", "REJECT") if verbs == "en" else ("APROBAR", "RECHAZAR")
+    card = (await ana.say(ask, graph=graph)).pending_approval
+    rejected = (await ana.say(f"{no} {card.approval_id}")).reply.text
+    answers = [f"{yes} {card.approval_id} {card.code}", f"{no} {card.approval_id}", f"{yes} ap_nobody_has code_12345"]
+    told = [rejected, *[(await ana.say(one)).reply.text for one in answers]]
+    await ana.say(ask.replace("a.txt", "b.txt"))
+    told += [(await ana.say(one)).reply.text for one in answers]
+    assert not [one for one in told if "ap_" in one or not one]
+    here = "waiting for your answer" if verbs == "en" else "tu respuesta"
+    assert all(here in one for one in told[1:]), told

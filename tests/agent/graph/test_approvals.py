@@ -70,7 +70,7 @@ async def test_the_same_yes_again_is_refused_with_its_reason_and_reads_only(chat
 
 @pytest.mark.parametrize(
     ("approval", "part"),
-    [("REJECTED", "fue rechazada"), ("EXPIRED", "ha caducado"), ("CANCELLED", "se retiró"), ("PENDING", "pendiente")],
+    [("REJECTED", "fue rechazado"), ("EXPIRED", "ha caducado"), ("CANCELLED", "se retiró"), ("PENDING", "pendiente")],
 )
 async def test_a_reply_while_nothing_waits_is_explained_by_the_approvals_state(
     tmp_path: Path, chat: Chat, approval: str, part: str
@@ -83,7 +83,7 @@ async def test_a_reply_while_nothing_waits_is_explained_by_the_approvals_state(
 
 async def test_a_reply_to_an_unknown_approval_or_without_the_gate_is_answered(tmp_path: Path) -> None:
     chat = Chat(tmp_path)
-    assert "no es tuya" in said(await chat.say("APROBAR ap_nothing code_1234"))
+    assert "eso no es tuyo" in said(await chat.say("APROBAR ap_nothing code_1234"))
     chat.gate.available = False
     assert "no se puede comprobar" in said(await chat.say("RECHAZAR ap_nothing"))
 
@@ -131,7 +131,7 @@ async def test_two_approvals_in_one_run_come_one_after_the_other(tmp_path: Path)
     state = await chat.say(YES)
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
     assert said(state) == (
-        "ap_waiting0 no espera tu respuesta (ya se usó), así que no he cambiado nada."
+        "Eso no espera tu respuesta: ya se usó. No he cambiado nada."
         ' Aún espero tu sí o tu no: «añade "!" a b.txt».'
     )
     assert ended(await chat.say("APROBAR ap_waiting1 code-1-right")) == ("done", "ANSWERED")
@@ -176,7 +176,7 @@ async def test_five_wrong_codes_close_the_approval_and_clear_the_run(chat: Chat)
 async def test_a_wrong_id_is_named_and_costs_no_attempt(chat: Chat) -> None:
     state = await chat.say("APROBAR ap_another code-0-right")
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
-    assert "ap_another no espera tu respuesta (no es tuya)" in said(state)
+    assert "Eso no espera tu respuesta: no es tuyo." in said(state)
     assert "ap_waiting0" not in said(state)
     assert chat.gate.approvals["ap_waiting0"].attempts_left == 5
     assert (await chat.say("RECHAZAR ap_another"))["approval_id"] == "ap_waiting0"

@@ -113,7 +113,7 @@ async def test_an_approval_reply_after_a_question_keeps_the_question_open(chat: 
     await chat.say("haz el pino")
     state = await chat.say("APROBAR ap_nothing code_1234")
     assert ended(state) == ("suspended", "AWAITING_USER_INPUT")
-    assert "no es tuya" in said(state)
+    assert "no es tuyo" in said(state)
 
 
 async def test_a_blocked_call_is_explained_in_the_persons_language_and_not_retried(chat: Chat) -> None:

@@ -223,7 +223,7 @@ async def test_an_approval_closed_without_a_yes_ends_the_episode_and_nothing_mor
 async def test_an_answer_to_nothing_is_explained_and_asks_for_no_echo(chat: Chat) -> None:
     state = await chat.say("APROBAR ap_nothing code_1234")
     assert ended(state) == ("done", "NOTHING_WAITS")
-    assert "no es tuya" in said(state)
+    assert "no es tuyo" in said(state)
     assert (chat.ledger.rows, state["final"]) == ({}, None)
 
 

@@ -105,11 +105,11 @@ code_wrong = { $left ->
     [one] The code is wrong. You have 1 try left, or say “cancel”.
    *[other] The code is wrong. You have { $left } tries left, or say “cancel”.
  }
-approval_wrong_id = { $given } is not waiting for your answer ({ $why }), so I changed nothing.
+approval_wrong_id = That is not waiting for your answer: it { $why }. I changed nothing.
 ahead_approved = Noted: I may { $tool }.
 ahead_rejected = Noted: I will not { $tool }.
 approval_refused = I can't accept that answer: { $why }.
-nothing_waits = Nothing is waiting for your answer here: { $given } { $why }.
+nothing_waits = Nothing is waiting for your answer here: that { $why }.
 nothing_waits_at_all = Nothing is waiting for your answer here.
 rejected = All right, I won't.
 cancelled = This was cancelled, and I did not do it: { $action }.

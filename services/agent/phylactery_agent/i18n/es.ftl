@@ -103,11 +103,11 @@ code_wrong = { $left ->
     [one] El código no es correcto. Te queda 1 intento, o di «cancela».
    *[other] El código no es correcto. Te quedan { $left } intentos, o di «cancela».
  }
-approval_wrong_id = { $given } no espera tu respuesta ({ $why }), así que no he cambiado nada.
+approval_wrong_id = Eso no espera tu respuesta: { $why }. No he cambiado nada.
 ahead_approved = Anotado: puedo { $tool }.
 ahead_rejected = Anotado: no voy a { $tool }.
 approval_refused = No puedo aceptar esa respuesta: { $why }.
-nothing_waits = Aquí no hay nada pendiente de tu respuesta: { $given } { $why }.
+nothing_waits = Aquí no hay nada pendiente de tu respuesta: eso { $why }.
 nothing_waits_at_all = Aquí no hay nada pendiente de tu respuesta.
 rejected = De acuerdo, no lo hago.
 cancelled = Esto se ha cancelado y no lo he hecho: { $action }.
@@ -120,12 +120,12 @@ tool_limit = He parado: ya he hecho { $limit } cosas seguidas, y no puedo hacer 
 too_many_steps = Son demasiados pasos de una vez; pídeme { $limit } como mucho. No he hecho ninguno.
 nothing_to_do = No queda nada por hacer.
 state_PENDING = está pendiente en otro lugar
-state_APPROVED = ya está aprobada
+state_APPROVED = ya está aprobado
 state_REDEEMED = ya se usó
-state_REJECTED = fue rechazada
+state_REJECTED = fue rechazado
 state_EXPIRED = ha caducado
 state_CANCELLED = se retiró
-state_UNKNOWN = no es tuya
+state_UNKNOWN = no es tuyo
 state_UNASKED = no se puede comprobar ahora
 
 ## Requests that were only partly understood

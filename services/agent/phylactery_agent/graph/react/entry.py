@@ -89,4 +89,4 @@ async def _nothing_waits(state: ReactState, context: TurnContext) -> str:
     if reply is None:
         return say("nothing_waits_at_all", language)
     why = say(f"state_{await approval_standing(context, reply.approval_id)}", language)
-    return say("nothing_waits", language, given=reply.approval_id, why=why)
+    return say("nothing_waits", language, why=why)

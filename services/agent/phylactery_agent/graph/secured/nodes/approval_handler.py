@@ -179,7 +179,7 @@ def _noted(state: AgentState, context: TurnContext, ahead: AskedAhead, answer: s
 async def _wrong_id(state: AgentState, context: TurnContext, given: str) -> Outcome:
     language = state["language"]
     why = say(f"state_{await approval_standing(context, given)}", language)
-    note = f"{say('approval_wrong_id', language, given=given, why=why)} {what_waits(state, context)}"
+    note = f"{say('approval_wrong_id', language, why=why)} {what_waits(state, context)}"
     return _keep_waiting(state, note)
 
 

@@ -216,7 +216,7 @@ async def _explain_reply(state: AgentState, context: TurnContext) -> Outcome:
         note = say("answer_to_nothing", language)
     else:
         why = say(f"state_{await approval_standing(context, reply.approval_id)}", language)
-        note = say("nothing_waits", language, given=reply.approval_id, why=why)
+        note = say("nothing_waits", language, why=why)
     if state["awaiting_user_input"]:
         return _ask(state, [note])
     return _end(state, "done", "NOTHING_WAITS", [note])
