@@ -87,9 +87,45 @@ def test_every_argument_of_a_tool_of_the_agent_that_does_something_has_a_name_in
 
 def test_an_approval_without_a_message_asks_by_itself():
     finished = event_pb2.RunFinished(reason="AWAITING_APPROVAL", status=event_pb2.RUN_STATUS_SUSPENDED)
-    [(_, [said])] = read({"approval_required": card(risk="high")}, {"run_finished": finished}, language="es")
-    assert said.text.startswith("¿Puedo write a file?\nCuidado:")
+    asked = card(risk="high", action="escribir un archivo")
+    [(_, [said])] = read({"approval_required": asked}, {"run_finished": finished}, language="es")
+    assert said.text.startswith("¿Puedo escribir un archivo?\nCuidado:")
     assert [option.title for option in said.options] == ["Sí", "No"]
+
+
+PHRASES = {
+    "en": {"self": "May I write a file?", "peer": "Before I write a file, somebody else", "yes": "Yes", "file": "file"},
+    "es": {"self": "¿Puedo escribir un archivo?", "peer": "Antes de escribir un archivo", "yes": "Sí", "file": "archivo"},
+}
+ACTIONS = {"en": "write a file", "es": "escribir un archivo"}
+
+
+@pytest.mark.parametrize("phone", ["en", "es"])
+@pytest.mark.parametrize("asked_in", ["en", "es"])
+@pytest.mark.parametrize("who", ["self", "peer"])
+@pytest.mark.parametrize("how", ["with a message", "by itself", "with others", "too long a message", "whole"])
+def test_every_sentence_of_a_card_is_in_the_language_of_what_it_asks_about(
+    phone: str, asked_in: str, who: str, how: str
+):
+    """The agent asks in the language of the request, whatever the phone's is."""
+    asked = card(action=ACTIONS[asked_in], language=asked_in, approval_class=who)
+    if how == "with others":
+        asked.also.append(card("ap_2", action=ACTIONS[asked_in], language=asked_in, approval_class=who))
+    if how == "whole":
+        said = rendering.whole_card(decode(PendingApproval, asked), LIMITS, phone)
+    else:
+        text = "" if how == "by itself" else "x\ny\n" if how.startswith("too") else PHRASES[asked_in][who]
+        finished = {"run_finished": event_pb2.RunFinished(status=event_pb2.RUN_STATUS_SUSPENDED)}
+        message = {"message": event_pb2.AssistantMessage(message_id="m", text=text)}
+        [(_, said)] = read({"approval_required": asked}, message if text else finished, language=phone)
+    of, other = PHRASES[asked_in], PHRASES["es" if asked_in == "en" else "en"]
+    asks = [one for one in said if one.options]
+    assert len(asks) == (2 if how == "with others" else 1)
+    for one in asks:
+        assert one.text.startswith(of[who])
+        assert f"{of['file']}: " in one.text
+        assert f"{other['file']}: " not in one.text
+        assert (of["yes"] in [option.title for option in one.options]) is (who == "self")
 
 
 @pytest.mark.parametrize("status", ["DONE", "FAILED", "CANCELLED"])

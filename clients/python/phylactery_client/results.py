@@ -57,6 +57,8 @@ class PendingApproval:
     """What the tool does, phrased to follow "may I"; empty if the agent does not provide it."""
     run_id: str = ""
     """The waiting run; empty in ``also``."""
+    language: str = ""
+    """The language of action, "es" or "en": a sentence around it is in the same one. Empty from an older agent."""
 
 
 @dataclass(frozen=True, slots=True)

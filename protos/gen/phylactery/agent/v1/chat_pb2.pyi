@@ -169,9 +169,13 @@ class SendMessageRequest(_message.Message):
         """shown_approvals are the approvals whose card the caller showed the user directly before they wrote the text, at
         most 20. A text that is only a clear yes or no ("sí, dale", "ok", "👍", "mejor no") then answers exactly these
         approvals, each by its id and hash. This applies only if they are the only pending approvals of the thread, are
-        PENDING, of class self and on the newest card, and no other message was sent in the thread since. Any other text is
-        an ordinary message and answers none of them. A yes or no that does not apply while approvals are pending changes
-        nothing, and the reply lists the pending approvals. Part of the body for idempotency.
+        PENDING, of class self and on the newest card, and no other message was sent in the thread since. A yes or no that
+        does not apply while approvals are pending changes nothing, and the reply lists the pending approvals.
+        Earlier cards that the user still has before them are listed as well, in the order in which they were shown, without
+        those of which a part was not shown. A text that says which of several approvals it means ("yes to the first, no to
+        b.txt", "no to both") answers each by itself: with yes only one that is listed here with its hash, PENDING and of
+        class self; with no any pending one of the thread. What it does not say clearly is asked about again, by name. Any
+        other text is an ordinary message and answers none of them. Part of the body for idempotency.
         """
 
     @_builtins.property
@@ -335,6 +339,7 @@ class ShownApproval(_message.Message):
     APPROVAL_ID_FIELD_NUMBER: _builtins.int
     ARGS_HASH_FIELD_NUMBER: _builtins.int
     QUOTED_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
     approval_id: _builtins.str
     """approval_id is the approval. Required."""
     args_hash: _builtins.str
@@ -344,16 +349,21 @@ class ShownApproval(_message.Message):
     while other approvals of the thread are pending and after other messages, and answers only what was quoted. True in
     every ShownApproval of the request or in none. Part of the body for idempotency.
     """
+    number: _builtins.int
+    """number is the number that was drawn beside it, 0 if none was: what "yes to 2" means. Without one the number of an
+    approval is its place in the list. Part of the body for idempotency.
+    """
     def __init__(
         self,
         *,
         approval_id: _builtins.str = ...,
         args_hash: _builtins.str = ...,
         quoted: _builtins.bool = ...,
+        number: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "args_hash", b"args_hash", "quoted", b"quoted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "args_hash", b"args_hash", "number", b"number", "quoted", b"quoted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

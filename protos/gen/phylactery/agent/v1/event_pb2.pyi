@@ -469,6 +469,7 @@ class ApprovalRequired(_message.Message):
     ALSO_FIELD_NUMBER: _builtins.int
     ACTION_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
     approval_id: _builtins.str
     """approval_id identifies the approval."""
     tool: _builtins.str
@@ -491,6 +492,10 @@ class ApprovalRequired(_message.Message):
     """
     run_id: _builtins.str
     """run_id is the run that waits. Empty within also, where the run is the same."""
+    language: _builtins.str
+    """language is the language of action, "es" or "en": a sentence around action is in the same one. Empty in cards of
+    older agent versions.
+    """
     @_builtins.property
     def arguments(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApprovalArgument]:
         """arguments is RiskGate's view of the bound arguments, control arguments first. It is fetched when the event is sent
@@ -523,10 +528,11 @@ class ApprovalRequired(_message.Message):
         also: _abc.Iterable[Global___ApprovalRequired] | None = ...,
         action: _builtins.str = ...,
         run_id: _builtins.str = ...,
+        language: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "also", b"also", "approval_class", b"approval_class", "approval_id", b"approval_id", "args_hash", b"args_hash", "arguments", b"arguments", "code", b"code", "expire_time", b"expire_time", "risk", b"risk", "run_id", b"run_id", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "also", b"also", "approval_class", b"approval_class", "approval_id", b"approval_id", "args_hash", b"args_hash", "arguments", b"arguments", "code", b"code", "expire_time", b"expire_time", "language", b"language", "risk", b"risk", "run_id", b"run_id", "tool", b"tool"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -206,6 +206,7 @@ def approval_fields(
         "approval_id": approval_id,
         "tool": approval["tool"],
         "action": tool_title(approval["tool"], language, tools),
+        "language": language,
         "risk": approval["risk"],
         "approval_class": approval["approval_class"],
         "expire_time": rfc3339(approval["expire_us"]),

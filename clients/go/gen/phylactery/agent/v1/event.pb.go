@@ -979,7 +979,10 @@ type ApprovalRequired struct {
 	// Empty in cards of older agent versions; use tool instead.
 	Action string `protobuf:"bytes,10,opt,name=action,proto3" json:"action,omitempty"`
 	// run_id is the run that waits. Empty within also, where the run is the same.
-	RunId         string `protobuf:"bytes,11,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	RunId string `protobuf:"bytes,11,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
+	// language is the language of action, "es" or "en": a sentence around action is in the same one. Empty in cards of
+	// older agent versions.
+	Language      string `protobuf:"bytes,12,opt,name=language,proto3" json:"language,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1087,6 +1090,13 @@ func (x *ApprovalRequired) GetAction() string {
 func (x *ApprovalRequired) GetRunId() string {
 	if x != nil {
 		return x.RunId
+	}
+	return ""
+}
+
+func (x *ApprovalRequired) GetLanguage() string {
+	if x != nil {
+		return x.Language
 	}
 	return ""
 }
@@ -1751,7 +1761,7 @@ const file_phylactery_agent_v1_event_proto_rawDesc = "" +
 	"\vdecision_id\x18\x05 \x01(\tR\n" +
 	"decisionId\x12\x1d\n" +
 	"\n" +
-	"policy_ids\x18\x06 \x03(\tR\tpolicyIds\"\x9f\x03\n" +
+	"policy_ids\x18\x06 \x03(\tR\tpolicyIds\"\xbb\x03\n" +
 	"\x10ApprovalRequired\x12\x1f\n" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12\x12\n" +
@@ -1766,7 +1776,8 @@ const file_phylactery_agent_v1_event_proto_rawDesc = "" +
 	"\x04also\x18\t \x03(\v2%.phylactery.agent.v1.ApprovalRequiredR\x04also\x12\x16\n" +
 	"\x06action\x18\n" +
 	" \x01(\tR\x06action\x12\x15\n" +
-	"\x06run_id\x18\v \x01(\tR\x05runId\"u\n" +
+	"\x06run_id\x18\v \x01(\tR\x05runId\x12\x1a\n" +
+	"\blanguage\x18\f \x01(\tR\blanguage\"u\n" +
 	"\x10ApprovalArgument\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
 	"\adisplay\x18\x02 \x01(\tR\adisplay\x12\x18\n" +
