@@ -19,7 +19,7 @@ Answer = Literal["yes", "no", "unclear"]
 _Kind = Literal["yes", "weak", "no", "with", "thanks", "back", "neither"]
 _K = TypeVar("_K", bound=str)
 
-_FILE: Final = "answers.yaml"
+FILE: Final = "answers.yaml"
 _AGREEING: Final = frozenset({"yes", "weak"})
 _BESIDE: Final = frozenset({"with", "thanks"})
 _MAX_CHARACTERS: Final = 120
@@ -86,9 +86,20 @@ def _doing() -> frozenset[tuple[str, ...]]:
 
 def plain_words(text: str) -> tuple[str, ...]:
     """Return the words without case, accents and stretched letters; each emoji and sign is a separate word."""
+    return _words(text, _STRETCHED)
+
+
+def exact_words(text: str) -> tuple[str, ...]:
+    """Return the words as plain_words does, with stretched letters as they are, so that names stay apart."""
+    return _words(text, None)
+
+
+def _words(text: str, stretched: re.Pattern[str] | None) -> tuple[str, ...]:
     plain = unicodedata.normalize("NFKD", _IGNORED.sub("", unicodedata.normalize("NFC", text)).casefold())
     bare = "".join(char for char in plain if not unicodedata.combining(char))
-    return tuple(_TOKEN.findall(_STRETCHED.sub(lambda held: held.group(1) or held.group(2), bare)))
+    if stretched is not None:
+        bare = stretched.sub(lambda held: held.group(1) or held.group(2), bare)
+    return tuple(_TOKEN.findall(bare))
 
 
 class Phrases(dict[tuple[str, ...], _K]):
@@ -128,7 +139,7 @@ def _languages() -> tuple[Phrases[_Kind], ...]:
 @cache
 def _contents() -> tuple[Mapping[str, Sequence[str]], ...]:
     """Return the lists of each language that has some."""
-    return tuple(dict(lists(file)) for file in of_each_language(_FILE))
+    return tuple(dict(lists(file)) for file in of_each_language(FILE))
 
 
 def _phrases(words: Mapping[str, Sequence[str]]) -> Iterator[tuple[tuple[str, ...], _Kind]]:
