@@ -295,7 +295,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         delivery=delivery,
         services=services,
         showing=showing,
-        answers=ApprovalAnswers(services, runs),
+        answers=ApprovalAnswers(services, runs, tools),
         sealer=sealer,
         sanitizing=sanitizing,
         forms=FormIntake(forms, sessions, tools),

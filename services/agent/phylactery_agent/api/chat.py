@@ -47,8 +47,8 @@ from phylactery_agent.media.attachments import MAX_ADDRESS, MAX_ATTACHMENTS, MAX
 from phylactery_agent.ports import ApprovalInfo, MemoryRefusedError, MemoryUnavailableError
 from phylactery_agent.ports.services import Services, TranscriptMessage, TranscriptPage
 from phylactery_agent.rules.going_on import split_answer
-from phylactery_agent.rules.intents import answer_in
-from phylactery_agent.runtime.approvals.answers import ApprovalAnswer, ApprovalAnswers
+from phylactery_agent.rules.intents import WHICH, answer_in
+from phylactery_agent.runtime.approvals.answers import Answered, ApprovalAnswer, ApprovalAnswers, Chosen, Shown
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.forms.catalog import FormIntake
@@ -80,6 +80,8 @@ class ShownApproval(EdgeModel):
     approval_id: Identifier
     args_hash: ArgsHash
     quoted: bool = False
+    number: Annotated[int, Field(ge=0)] = 0
+    earlier: bool = False
 
 
 class AnswerRequest(EdgeModel):
@@ -146,6 +148,11 @@ class MessageRequest(EdgeModel):
     own_spans: Annotated[tuple[OwnSpan, ...], Field(max_length=MAX_SPANS)] = ()
     message_starts: Annotated[tuple[int, ...], Field(max_length=MAX_SPANS)] = ()
     no_wait: bool = False
+
+    @property
+    def shown_directly(self) -> tuple[ShownApproval, ...]:
+        """The approvals that a plain yes or no may be for."""
+        return tuple(one for one in self.shown_approvals if not one.earlier)
 
     @field_validator("shown_approvals")
     @classmethod
@@ -358,6 +365,9 @@ class ChatEdge:
         turn = await self.inbox.find(owner, request.request_id, body_hash)
         if turn is None:
             rest, whose = divided(request, delegated=principal.through_channel)
+            if not whose.others and (chosen := await self._chosen(owner, rest)) is not None:
+                return await self._take_chosen(principal, rest, chosen, body_hash, turn_id)
+            rest = rest.model_copy(update={"shown_approvals": rest.shown_directly})
             rest = rest if whose.others else await self._rest_after_answer(principal, rest)
             whose = whose if rest.text == whose.text else replace(whose, text=rest.text, starts=())
             return await self._take_in(principal, rest, whose, body_hash, turn_id)
@@ -372,11 +382,18 @@ class ChatEdge:
         if (turn := await self.inbox.find(owner, request.request_id, body_hash)) is not None:
             return self._again(turn)
         answered = await self.answers.read(owner, answer)
+        return await self._take_answer(principal, request.request_id, answered, body_hash, turn_id)
+
+    async def _take_answer(
+        self, principal: Principal, request_id: str, answered: Answered, body_hash: str, turn_id: str
+    ) -> StoredTurn:
+        """Accept a strict reply as a turn of its own, in the language of the run that asked."""
+        owner = owner_of(principal)
         taken = await self.sanitizing.take(owner, answered.reply, turn_id=turn_id, also=answered.codes)
         return await self.accept(
             Incoming(
                 owner=owner,
-                message_id=request.request_id,
+                message_id=request_id,
                 thread_id=answered.run.thread_id,
                 body_hash=body_hash,
                 text=taken.text,
@@ -390,6 +407,35 @@ class ChatEdge:
                 traceparent=telemetry.inject().get("traceparent", ""),
             )
         )
+
+    async def _chosen(self, owner: Owner, request: MessageRequest) -> Chosen | None:
+        """Return what a message answers that says which of the shown approvals it means, None if it says no such thing.
+
+        In a form those words may be an answer to it.
+        """
+        shown, queued = request.shown_approvals, request.on_busy in {"", "enqueue"}
+        if not (shown and request.thread_id and queued) or request.attachments or any(one.quoted for one in shown):
+            return None
+        if answer_in(request.text) != "unclear" or await self.forms.asks(owner.thread_key(request.thread_id)):
+            return None
+        named = [Shown(one.approval_id, one.args_hash, one.number) for one in shown]
+        return await self.answers.chosen(owner, request.thread_id, request.text, named)
+
+    async def _take_chosen(
+        self, principal: Principal, request: MessageRequest, chosen: Chosen, body_hash: str, turn_id: str
+    ) -> StoredTurn:
+        """Accept what a message answers of several runs, each as a turn of its own, and return the last one's.
+
+        A refusal is stored before any yes is. A message that is sent again after a crash finds what was stored.
+        """
+        owner = owner_of(principal)
+        asks = [] if chosen.asks is None else [Answered(chosen.asks, WHICH)]
+        *before, last = [*chosen.answered, *asks]
+        for one in before:
+            name = f"{request.request_id}.{one.reply.split()[1]}"[-_LONGEST_NAME:]
+            if await self.inbox.find(owner, name, body_hash) is None:
+                await self._take_answer(principal, name, one, body_hash, new_id("tu"))
+        return await self._take_answer(principal, request.request_id, last, body_hash, turn_id)
 
     def _again(self, turn: StoredTurn) -> StoredTurn:
         """Return a turn that was stored before, and have it served if it was not."""
@@ -526,7 +572,11 @@ def _body(request: MessageRequest) -> bytes:
     """Return the content that must match when a request_id is repeated; default values are omitted."""
     body = [request.thread_id, request.text, request.language]
     choices = [request.on_busy or "enqueue", request.graph]
-    shown = [[one.approval_id, one.args_hash, *(["quoted"] * one.quoted)] for one in request.shown_approvals]
+    shown = [
+        [one.approval_id, one.args_hash, *(["quoted"] * one.quoted), *([one.number] if one.number else ())]
+        + ["earlier"] * one.earlier
+        for one in request.shown_approvals
+    ]
     whole = body if choices == ["enqueue", ""] and not shown else body + choices
     spans = [{"own": [list(one) for one in request.spans]}] if request.spans else []
     starts = [{"starts": list(request.message_starts)}] if request.message_starts else []

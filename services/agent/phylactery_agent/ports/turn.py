@@ -201,7 +201,10 @@ class TurnContext:
     reply_code: str = field(default="", repr=False)
     """The unmasked code of an approval reply; it exists only during this turn."""
     also_answered: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The codes of the card's other approvals answered by the same reply, by id; they exist only during this turn."""
+    """The codes of the card's other approvals answered by the same reply, by id; they exist only during this turn.
+
+    An empty one beside a yes is a no.
+    """
     also_waiting: tuple[ApprovalRequest, ...] = ()
     """Approvals that other runs of the thread wait for, the oldest first."""
     evict_over_chars: int = 10_000

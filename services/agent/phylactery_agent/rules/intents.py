@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -38,8 +39,13 @@ def parse_reply(text: str) -> ApprovalReply | None:
     return None
 
 
-_ANSWER_COMMAND: Final = expression(r"(?i)^\s*/(approve|reject)(\s+\S+)?\s*$")
+WHICH: Final = "/which"
+"""What stands for words that name some of several approvals and are not clear: they are asked about by name."""
+_ANSWER_COMMAND: Final = expression(r"(?i)^\s*/(approve|reject|which)(\s+\S+)?\s*$")
 """The commands by which a chat answers; other clients send them as they were typed."""
+
+
+_COMMANDS: Final[Mapping[str, Answer]] = {"approve": "yes", "reject": "no"}
 
 
 def is_answer_command(text: str) -> bool:
@@ -52,7 +58,7 @@ def answer_in(text: str) -> Answer:
     command = _ANSWER_COMMAND.match(text)
     if command is None or command.group(2):
         return read_answer(text)
-    return "yes" if command.group(1).lower() == "approve" else "no"
+    return _COMMANDS.get(command.group(1).lower(), "unclear")
 
 
 def is_answer(text: str) -> bool:

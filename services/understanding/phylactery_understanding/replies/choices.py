@@ -25,6 +25,7 @@ _MAX_CHARACTERS: Final = 160
 _MAX_NAME: Final = 60
 _BREAK: Final = re.compile(r"[,;\n!¡]|[.:](?=\s|$)|\s[-–—]+\s")
 _BAR: Final = "|"
+_PAIR: Final = 2
 _QUESTION: Final = re.compile(r"[?¿？…]|\.\s*\.")
 _ADDRESS: Final = re.compile(r"([^\s@]+)@[^\s@]+")
 _FILE_NAME: Final = re.compile(r"(?:.*/)?(([^/\s][^/]*?)\.\w{1,6})")
@@ -38,11 +39,15 @@ _Table = Mapping[tuple[str, ...], str]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked: the values of its call as texts, what it does in words, and its number, 0 for none."""
+    """What was asked: the values of its call as texts, what it does in words, and its number, 0 for none.
+
+    One that is not open any more can be named, and is none of all.
+    """
 
     values: Sequence[str]
     does: str = ""
     number: int = 0
+    is_open: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,10 @@ class Choices:
     """Whether it says yes or no at all, and does not only name some of them: both."""
 
 
-def read_choices(text: str, questions: Sequence[Question]) -> Choices | None:
-    """Return what a text answers of the questions, in the order in which they were shown; None if it is about others.
+def read_choices(text: str, questions: Sequence[Question], *, in_order: bool = True) -> Choices | None:
+    """Return what a text answers of the questions; None if it is about others.
+
+    in_order is whether the questions are in the order in which the person knows them; otherwise no place names one.
 
     A part with words that no list has is doubtful where it answers or names a question; elsewhere it is about something
     else, and so is the whole text.
@@ -65,9 +72,8 @@ def read_choices(text: str, questions: Sequence[Question]) -> Choices | None:
     if not may_choose(text):
         return None
     words = exact_words(_BREAK.sub(f" {_BAR} ", text))
-    read = [
-        _read(_parts(words, {**table, **_things(table, questions)}, questions), len(questions)) for table in _tables()
-    ]
+    tables = [{**table, **_things(table, questions)} for table in _tables()]
+    read = [_read(_parts(words, table, questions, in_order=in_order), questions) for table in tables]
     found = [one for one in read if one is not None]
     clear = [one for one in found if one.clear]
     if clear and all(one == clear[0] for one in clear):
@@ -163,7 +169,7 @@ class _Part:
         return self.kinds[0][0] != "which"
 
 
-def _parts(words: Sequence[str], table: _Table, questions: Sequence[Question]) -> list[_Part]:
+def _parts(words: Sequence[str], table: _Table, questions: Sequence[Question], *, in_order: bool) -> list[_Part]:
     """Return the parts of a text in one language; one that answers, names, answers and names again is two."""
     names, longest = _names(questions, table), 16
     plain = tuple(word if word.isdigit() else "".join(plain_words(word)) for word in words)
@@ -179,7 +185,7 @@ def _parts(words: Sequence[str], table: _Table, questions: Sequence[Question]) -
             parts.append(part)
             part = _Part(behind=kind)
             continue
-        which = names.get(phrase) if kind == "name" else _which(kind, questions)
+        which = names.get(phrase) if kind == "name" else _which(kind, questions, in_order=in_order)
         if kind in {"yes", "no", "none"} or which is not None:
             if _is_over(part, speaks=kind in {"yes", "no", "none"}):
                 parts.append(part)
@@ -215,31 +221,29 @@ def _is_time(kind: str, phrase: Sequence[str], before: Sequence[str], questions:
     return any(_CLOCK.search(value) for one in questions for value in one.values)
 
 
-def _which(kind: str, questions: Sequence[Question]) -> frozenset[int] | None:
+def _which(kind: str, questions: Sequence[Question], *, in_order: bool) -> frozenset[int] | None:
     """Return the questions that a phrase names, none if it is not clear which; None if it is not a name."""
-    count, numbers = len(questions), [one.number for one in questions]
     if kind == "both":
-        return _everything(questions) if count == 2 else frozenset()
+        return everything if len(everything := _everything(questions)) == _PAIR else frozenset()
     if kind == "all":
         return _everything(questions)
     if kind in {"other", "rest"}:
         return frozenset({_OTHER if kind == "other" else _REST})
-    if kind == "last":
-        return frozenset({count - 1})
     if kind.startswith(_IS):
         return frozenset({int(kind.removeprefix(_IS))})
-    if kind.isdigit():
-        asked = int(kind)
-        found = [at for at, number in enumerate(numbers) if number == asked] if any(numbers) else [asked - 1]
-        return frozenset(at for at in found if at < count) if len(found) == 1 else frozenset()
-    if kind in _PLACES:
-        at = _PLACES.index(kind)
-        return frozenset({at}) if at < count and numbers[at] in {0, at + 1} else frozenset()
+    if kind.isdigit() and any(one.number for one in questions):
+        drawn = [at for at, one in enumerate(questions) if one.number == int(kind)]
+        return frozenset(drawn) if len(drawn) == 1 else frozenset()
+    if kind.isdigit() or kind in _PLACES or kind == "last":
+        last = len(questions) - 1
+        at = last if kind == "last" else int(kind) - 1 if kind.isdigit() else _PLACES.index(kind)
+        clear = in_order and 0 <= at <= last and all(one.is_open for one in questions)
+        return frozenset({at}) if clear and questions[at].number in {0, at + 1} else frozenset()
     return None
 
 
 def _everything(questions: Sequence[Question]) -> frozenset[int]:
-    return frozenset(range(len(questions)))
+    return frozenset(at for at, one in enumerate(questions) if one.is_open)
 
 
 def _names(questions: Sequence[Question], table: _Table) -> Mapping[tuple[str, ...], frozenset[int]]:
@@ -275,11 +279,12 @@ def _things(table: _Table, questions: Sequence[Question]) -> Mapping[tuple[str, 
     return found
 
 
-def _read(parts: Sequence[_Part], count: int) -> Choices | None:
+def _read(parts: Sequence[_Part], questions: Sequence[Question]) -> Choices | None:
     """Return what the parts of a text answer; None if it names no question, or a part is about something else."""
     if not any(part.names for part in parts) or any(not part.kinds for part in parts):
         return None
     said, clear = list[tuple[Said, _Part]](), True
+    everything = _everything(questions)
     for at, part in enumerate(parts):
         if part.is_used:
             continue
@@ -305,13 +310,13 @@ def _read(parts: Sequence[_Part], count: int) -> Choices | None:
         if answer is None or named.unknown or not named.which:
             clear = False
         elif named.but:
-            said += [(answer, replace(named, kinds=[("which", "", frozenset(range(count)) - named.which)], but=False))]
+            said += [(answer, replace(named, kinds=[("which", "", everything - named.which)], but=False))]
             said += [("no", named)] if answer == "yes" else []
             clear = clear and answer == "yes"
         else:
             said.append((answer, named))
             clear = clear and not (named.only and answer == "no")
-    return _answered(said, count, clear=clear, speaks=any(part.speaks for part in parts))
+    return _answered(said, everything, clear=clear, speaks=any(part.speaks for part in parts))
 
 
 def _inherited(before: _Part | None, part: _Part, after: _Part | None) -> Said | None:
@@ -323,10 +328,10 @@ def _inherited(before: _Part | None, part: _Part, after: _Part | None) -> Said |
     return None
 
 
-def _answered(said: Sequence[tuple[Said, _Part]], count: int, *, clear: bool, speaks: bool) -> Choices:
+def _answered(said: Sequence[tuple[Said, _Part]], everything: frozenset[int], *, clear: bool, speaks: bool) -> Choices:
     """Return the answers by the places of the questions; what is answered both ways is answered with no."""
     named = frozenset[int]().union(*(part.which for _, part in said))
-    rest = frozenset(range(count)) - named
+    rest = everything - named
     found: dict[int, set[Said]] = {}
     for answer, part in said:
         which = part.which

@@ -27,17 +27,17 @@ from phylactery.agent.v1 import event_pb2 as phylactery_dot_agent_dot_v1_dot_eve
 from phylactery.agent.v1 import run_pb2 as phylactery_dot_agent_dot_v1_dot_run__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ephylactery/agent/v1/chat.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fphylactery/agent/v1/event.proto\x1a\x1dphylactery/agent/v1/run.proto\"\xe5\x02\n\x12SendMessageRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12,\n\x07on_busy\x18\x05 \x01(\x0e\x32\x1b.phylactery.agent.v1.OnBusy\x12\r\n\x05graph\x18\x06 \x01(\t\x12;\n\x0fshown_approvals\x18\x07 \x03(\x0b\x32\".phylactery.agent.v1.ShownApproval\x12\x34\n\x0b\x61ttachments\x18\x08 \x03(\x0b\x32\x1f.phylactery.agent.v1.Attachment\x12/\n\town_spans\x18\t \x03(\x0b\x32\x1c.phylactery.agent.v1.OwnSpan\x12\x16\n\x0emessage_starts\x18\n \x03(\x05\x12\x0f\n\x07no_wait\x18\x0b \x01(\x08\"&\n\x07OwnSpan\x12\r\n\x05start\x18\x01 \x01(\x05\x12\x0c\n\x04stop\x18\x02 \x01(\x05\"\xa3\x01\n\nAttachment\x12\x31\n\x04kind\x18\x01 \x01(\x0e\x32#.phylactery.agent.v1.AttachmentKind\x12\x11\n\tmime_type\x18\x02 \x01(\t\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\x0c\x12/\n\x08location\x18\x05 \x01(\x0b\x32\x1d.phylactery.agent.v1.Location\"N\n\x08Location\x12\x10\n\x08latitude\x18\x01 \x01(\x01\x12\x11\n\tlongitude\x18\x02 \x01(\x01\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x04 \x01(\t\"W\n\rShownApproval\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x11\n\targs_hash\x18\x02 \x01(\t\x12\x0e\n\x06quoted\x18\x03 \x01(\x08\x12\x0e\n\x06number\x18\x04 \x01(\x05\"\xc1\x01\n\x13SendMessageResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\x12+\n\x05reply\x18\x02 \x01(\x0b\x32\x1c.phylactery.agent.v1.Message\x12?\n\x10pending_approval\x18\x03 \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\x12\x15\n\rlast_sequence\x18\x04 \x01(\x03\"\xd6\x02\n\x14StreamMessageRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12,\n\x07on_busy\x18\x05 \x01(\x0e\x32\x1b.phylactery.agent.v1.OnBusy\x12\r\n\x05graph\x18\x06 \x01(\t\x12;\n\x0fshown_approvals\x18\x07 \x03(\x0b\x32\".phylactery.agent.v1.ShownApproval\x12\x34\n\x0b\x61ttachments\x18\x08 \x03(\x0b\x32\x1f.phylactery.agent.v1.Attachment\x12/\n\town_spans\x18\t \x03(\x0b\x32\x1c.phylactery.agent.v1.OwnSpan\x12\x16\n\x0emessage_starts\x18\n \x03(\x05\"B\n\x15StreamMessageResponse\x12)\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1a.phylactery.agent.v1.Event\"\xa7\x01\n\x15\x41nswerApprovalRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x13\n\x0b\x61pproval_id\x18\x02 \x01(\t\x12\x11\n\targs_hash\x18\x03 \x01(\t\x12\x0f\n\x07\x61pprove\x18\x04 \x01(\x08\x12\x0f\n\x07no_wait\x18\x05 \x01(\x08\x12\x30\n\x04\x61lso\x18\x06 \x03(\x0b\x32\".phylactery.agent.v1.ShownApproval\"\xc4\x01\n\x16\x41nswerApprovalResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\x12+\n\x05reply\x18\x02 \x01(\x0b\x32\x1c.phylactery.agent.v1.Message\x12?\n\x10pending_approval\x18\x03 \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\x12\x15\n\rlast_sequence\x18\x04 \x01(\x03\"=\n\x13ReadApprovalRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x11\n\targs_hash\x18\x02 \x01(\t\"O\n\x14ReadApprovalResponse\x12\x37\n\x08\x61pproval\x18\x01 \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\"?\n\x12WatchThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\"@\n\x13WatchThreadResponse\x12)\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1a.phylactery.agent.v1.Event\"%\n\x10GetThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\"@\n\x11GetThreadResponse\x12+\n\x06thread\x18\x01 \x01(\x0b\x32\x1b.phylactery.agent.v1.Thread\"\xe3\x02\n\x06Thread\x12\n\n\x02id\x18\x01 \x01(\t\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlast_sequence\x18\x04 \x01(\x03\x12*\n\x08last_run\x18\x05 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\x12?\n\x10pending_approval\x18\x06 \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\x12\x16\n\x0e\x66irst_sequence\x18\x07 \x01(\x03\x12\r\n\x05graph\x18\x08 \x01(\t\x12@\n\x11pending_approvals\x18\t \x03(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\";\n\x12ListThreadsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"\\\n\x13ListThreadsResponse\x12,\n\x07threads\x18\x01 \x03(\x0b\x32\x1b.phylactery.agent.v1.Thread\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"(\n\x13\x44\x65leteThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\"\x16\n\x14\x44\x65leteThreadResponse\"\x99\x01\n\x07Message\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06run_id\x18\x05 \x01(\t\x12\x10\n\x08sequence\x18\x06 \x01(\x03\x12\x13\n\x0btext_erased\x18\x07 \x01(\x08\"O\n\x13ListMessagesRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"_\n\x14ListMessagesResponse\x12.\n\x08messages\x18\x01 \x03(\x0b\x32\x1c.phylactery.agent.v1.Message\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"6\n\x10\x46\x65tchFileRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0f\n\x07\x66ile_id\x18\x02 \x01(\t\"Z\n\x11\x46\x65tchFileResponse\x12-\n\x04\x66ile\x18\x01 \x01(\x0b\x32\x1d.phylactery.agent.v1.SentFileH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part*w\n\x06OnBusy\x12\x17\n\x13ON_BUSY_UNSPECIFIED\x10\x00\x12\x13\n\x0fON_BUSY_ENQUEUE\x10\x01\x12\x12\n\x0eON_BUSY_REJECT\x10\x02\x12\x15\n\x11ON_BUSY_INTERRUPT\x10\x03\x12\x14\n\x10ON_BUSY_COALESCE\x10\x04*\xc0\x01\n\x0e\x41ttachmentKind\x12\x1f\n\x1b\x41TTACHMENT_KIND_UNSPECIFIED\x10\x00\x12\x19\n\x15\x41TTACHMENT_KIND_IMAGE\x10\x01\x12\x19\n\x15\x41TTACHMENT_KIND_AUDIO\x10\x02\x12\x1c\n\x18\x41TTACHMENT_KIND_DOCUMENT\x10\x03\x12\x1c\n\x18\x41TTACHMENT_KIND_LOCATION\x10\x04\x12\x1b\n\x17\x41TTACHMENT_KIND_STICKER\x10\x05\x32\xf3\x07\n\x0b\x43hatService\x12`\n\x0bSendMessage\x12\'.phylactery.agent.v1.SendMessageRequest\x1a(.phylactery.agent.v1.SendMessageResponse\x12h\n\rStreamMessage\x12).phylactery.agent.v1.StreamMessageRequest\x1a*.phylactery.agent.v1.StreamMessageResponse0\x01\x12\x62\n\x0bWatchThread\x12\'.phylactery.agent.v1.WatchThreadRequest\x1a(.phylactery.agent.v1.WatchThreadResponse0\x01\x12i\n\x0e\x41nswerApproval\x12*.phylactery.agent.v1.AnswerApprovalRequest\x1a+.phylactery.agent.v1.AnswerApprovalResponse\x12\x63\n\x0cReadApproval\x12(.phylactery.agent.v1.ReadApprovalRequest\x1a).phylactery.agent.v1.ReadApprovalResponse\x12Z\n\tGetThread\x12%.phylactery.agent.v1.GetThreadRequest\x1a&.phylactery.agent.v1.GetThreadResponse\x12`\n\x0bListThreads\x12\'.phylactery.agent.v1.ListThreadsRequest\x1a(.phylactery.agent.v1.ListThreadsResponse\x12\x63\n\x0c\x44\x65leteThread\x12(.phylactery.agent.v1.DeleteThreadRequest\x1a).phylactery.agent.v1.DeleteThreadResponse\x12\x63\n\x0cListMessages\x12(.phylactery.agent.v1.ListMessagesRequest\x1a).phylactery.agent.v1.ListMessagesResponse\x12\\\n\tFetchFile\x12%.phylactery.agent.v1.FetchFileRequest\x1a&.phylactery.agent.v1.FetchFileResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ephylactery/agent/v1/chat.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fphylactery/agent/v1/event.proto\x1a\x1dphylactery/agent/v1/run.proto\"\xe5\x02\n\x12SendMessageRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12,\n\x07on_busy\x18\x05 \x01(\x0e\x32\x1b.phylactery.agent.v1.OnBusy\x12\r\n\x05graph\x18\x06 \x01(\t\x12;\n\x0fshown_approvals\x18\x07 \x03(\x0b\x32\".phylactery.agent.v1.ShownApproval\x12\x34\n\x0b\x61ttachments\x18\x08 \x03(\x0b\x32\x1f.phylactery.agent.v1.Attachment\x12/\n\town_spans\x18\t \x03(\x0b\x32\x1c.phylactery.agent.v1.OwnSpan\x12\x16\n\x0emessage_starts\x18\n \x03(\x05\x12\x0f\n\x07no_wait\x18\x0b \x01(\x08\"&\n\x07OwnSpan\x12\r\n\x05start\x18\x01 \x01(\x05\x12\x0c\n\x04stop\x18\x02 \x01(\x05\"\xa3\x01\n\nAttachment\x12\x31\n\x04kind\x18\x01 \x01(\x0e\x32#.phylactery.agent.v1.AttachmentKind\x12\x11\n\tmime_type\x18\x02 \x01(\t\x12\x10\n\x08\x66ilename\x18\x03 \x01(\t\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\x0c\x12/\n\x08location\x18\x05 \x01(\x0b\x32\x1d.phylactery.agent.v1.Location\"N\n\x08Location\x12\x10\n\x08latitude\x18\x01 \x01(\x01\x12\x11\n\tlongitude\x18\x02 \x01(\x01\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x04 \x01(\t\"h\n\rShownApproval\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x11\n\targs_hash\x18\x02 \x01(\t\x12\x0e\n\x06quoted\x18\x03 \x01(\x08\x12\x0e\n\x06number\x18\x04 \x01(\x05\x12\x0f\n\x07\x65\x61rlier\x18\x05 \x01(\x08\"\xc1\x01\n\x13SendMessageResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\x12+\n\x05reply\x18\x02 \x01(\x0b\x32\x1c.phylactery.agent.v1.Message\x12?\n\x10pending_approval\x18\x03 \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\x12\x15\n\rlast_sequence\x18\x04 \x01(\x03\"\xd6\x02\n\x14StreamMessageRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x11\n\tthread_id\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x10\n\x08language\x18\x04 \x01(\t\x12,\n\x07on_busy\x18\x05 \x01(\x0e\x32\x1b.phylactery.agent.v1.OnBusy\x12\r\n\x05graph\x18\x06 \x01(\t\x12;\n\x0fshown_approvals\x18\x07 \x03(\x0b\x32\".phylactery.agent.v1.ShownApproval\x12\x34\n\x0b\x61ttachments\x18\x08 \x03(\x0b\x32\x1f.phylactery.agent.v1.Attachment\x12/\n\town_spans\x18\t \x03(\x0b\x32\x1c.phylactery.agent.v1.OwnSpan\x12\x16\n\x0emessage_starts\x18\n \x03(\x05\"B\n\x15StreamMessageResponse\x12)\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1a.phylactery.agent.v1.Event\"\xa7\x01\n\x15\x41nswerApprovalRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x13\n\x0b\x61pproval_id\x18\x02 \x01(\t\x12\x11\n\targs_hash\x18\x03 \x01(\t\x12\x0f\n\x07\x61pprove\x18\x04 \x01(\x08\x12\x0f\n\x07no_wait\x18\x05 \x01(\x08\x12\x30\n\x04\x61lso\x18\x06 \x03(\x0b\x32\".phylactery.agent.v1.ShownApproval\"\xc4\x01\n\x16\x41nswerApprovalResponse\x12%\n\x03run\x18\x01 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\x12+\n\x05reply\x18\x02 \x01(\x0b\x32\x1c.phylactery.agent.v1.Message\x12?\n\x10pending_approval\x18\x03 \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\x12\x15\n\rlast_sequence\x18\x04 \x01(\x03\"=\n\x13ReadApprovalRequest\x12\x13\n\x0b\x61pproval_id\x18\x01 \x01(\t\x12\x11\n\targs_hash\x18\x02 \x01(\t\"O\n\x14ReadApprovalResponse\x12\x37\n\x08\x61pproval\x18\x01 \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\"?\n\x12WatchThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\"@\n\x13WatchThreadResponse\x12)\n\x05\x65vent\x18\x01 \x01(\x0b\x32\x1a.phylactery.agent.v1.Event\"%\n\x10GetThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\"@\n\x11GetThreadResponse\x12+\n\x06thread\x18\x01 \x01(\x0b\x32\x1b.phylactery.agent.v1.Thread\"\xe3\x02\n\x06Thread\x12\n\n\x02id\x18\x01 \x01(\t\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x15\n\rlast_sequence\x18\x04 \x01(\x03\x12*\n\x08last_run\x18\x05 \x01(\x0b\x32\x18.phylactery.agent.v1.Run\x12?\n\x10pending_approval\x18\x06 \x01(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\x12\x16\n\x0e\x66irst_sequence\x18\x07 \x01(\x03\x12\r\n\x05graph\x18\x08 \x01(\t\x12@\n\x11pending_approvals\x18\t \x03(\x0b\x32%.phylactery.agent.v1.ApprovalRequired\";\n\x12ListThreadsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"\\\n\x13ListThreadsResponse\x12,\n\x07threads\x18\x01 \x03(\x0b\x32\x1b.phylactery.agent.v1.Thread\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"(\n\x13\x44\x65leteThreadRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\"\x16\n\x14\x44\x65leteThreadResponse\"\x99\x01\n\x07Message\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\x12/\n\x0b\x63reate_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06run_id\x18\x05 \x01(\t\x12\x10\n\x08sequence\x18\x06 \x01(\x03\x12\x13\n\x0btext_erased\x18\x07 \x01(\x08\"O\n\x13ListMessagesRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"_\n\x14ListMessagesResponse\x12.\n\x08messages\x18\x01 \x03(\x0b\x32\x1c.phylactery.agent.v1.Message\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"6\n\x10\x46\x65tchFileRequest\x12\x11\n\tthread_id\x18\x01 \x01(\t\x12\x0f\n\x07\x66ile_id\x18\x02 \x01(\t\"Z\n\x11\x46\x65tchFileResponse\x12-\n\x04\x66ile\x18\x01 \x01(\x0b\x32\x1d.phylactery.agent.v1.SentFileH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part*w\n\x06OnBusy\x12\x17\n\x13ON_BUSY_UNSPECIFIED\x10\x00\x12\x13\n\x0fON_BUSY_ENQUEUE\x10\x01\x12\x12\n\x0eON_BUSY_REJECT\x10\x02\x12\x15\n\x11ON_BUSY_INTERRUPT\x10\x03\x12\x14\n\x10ON_BUSY_COALESCE\x10\x04*\xc0\x01\n\x0e\x41ttachmentKind\x12\x1f\n\x1b\x41TTACHMENT_KIND_UNSPECIFIED\x10\x00\x12\x19\n\x15\x41TTACHMENT_KIND_IMAGE\x10\x01\x12\x19\n\x15\x41TTACHMENT_KIND_AUDIO\x10\x02\x12\x1c\n\x18\x41TTACHMENT_KIND_DOCUMENT\x10\x03\x12\x1c\n\x18\x41TTACHMENT_KIND_LOCATION\x10\x04\x12\x1b\n\x17\x41TTACHMENT_KIND_STICKER\x10\x05\x32\xf3\x07\n\x0b\x43hatService\x12`\n\x0bSendMessage\x12\'.phylactery.agent.v1.SendMessageRequest\x1a(.phylactery.agent.v1.SendMessageResponse\x12h\n\rStreamMessage\x12).phylactery.agent.v1.StreamMessageRequest\x1a*.phylactery.agent.v1.StreamMessageResponse0\x01\x12\x62\n\x0bWatchThread\x12\'.phylactery.agent.v1.WatchThreadRequest\x1a(.phylactery.agent.v1.WatchThreadResponse0\x01\x12i\n\x0e\x41nswerApproval\x12*.phylactery.agent.v1.AnswerApprovalRequest\x1a+.phylactery.agent.v1.AnswerApprovalResponse\x12\x63\n\x0cReadApproval\x12(.phylactery.agent.v1.ReadApprovalRequest\x1a).phylactery.agent.v1.ReadApprovalResponse\x12Z\n\tGetThread\x12%.phylactery.agent.v1.GetThreadRequest\x1a&.phylactery.agent.v1.GetThreadResponse\x12`\n\x0bListThreads\x12\'.phylactery.agent.v1.ListThreadsRequest\x1a(.phylactery.agent.v1.ListThreadsResponse\x12\x63\n\x0c\x44\x65leteThread\x12(.phylactery.agent.v1.DeleteThreadRequest\x1a).phylactery.agent.v1.DeleteThreadResponse\x12\x63\n\x0cListMessages\x12(.phylactery.agent.v1.ListMessagesRequest\x1a).phylactery.agent.v1.ListMessagesResponse\x12\\\n\tFetchFile\x12%.phylactery.agent.v1.FetchFileRequest\x1a&.phylactery.agent.v1.FetchFileResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'phylactery.agent.v1.chat_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ONBUSY']._serialized_start=3306
-  _globals['_ONBUSY']._serialized_end=3425
-  _globals['_ATTACHMENTKIND']._serialized_start=3428
-  _globals['_ATTACHMENTKIND']._serialized_end=3620
+  _globals['_ONBUSY']._serialized_start=3323
+  _globals['_ONBUSY']._serialized_end=3442
+  _globals['_ATTACHMENTKIND']._serialized_start=3445
+  _globals['_ATTACHMENTKIND']._serialized_end=3637
   _globals['_SENDMESSAGEREQUEST']._serialized_start=153
   _globals['_SENDMESSAGEREQUEST']._serialized_end=510
   _globals['_OWNSPAN']._serialized_start=512
@@ -47,49 +47,49 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LOCATION']._serialized_start=718
   _globals['_LOCATION']._serialized_end=796
   _globals['_SHOWNAPPROVAL']._serialized_start=798
-  _globals['_SHOWNAPPROVAL']._serialized_end=885
-  _globals['_SENDMESSAGERESPONSE']._serialized_start=888
-  _globals['_SENDMESSAGERESPONSE']._serialized_end=1081
-  _globals['_STREAMMESSAGEREQUEST']._serialized_start=1084
-  _globals['_STREAMMESSAGEREQUEST']._serialized_end=1426
-  _globals['_STREAMMESSAGERESPONSE']._serialized_start=1428
-  _globals['_STREAMMESSAGERESPONSE']._serialized_end=1494
-  _globals['_ANSWERAPPROVALREQUEST']._serialized_start=1497
-  _globals['_ANSWERAPPROVALREQUEST']._serialized_end=1664
-  _globals['_ANSWERAPPROVALRESPONSE']._serialized_start=1667
-  _globals['_ANSWERAPPROVALRESPONSE']._serialized_end=1863
-  _globals['_READAPPROVALREQUEST']._serialized_start=1865
-  _globals['_READAPPROVALREQUEST']._serialized_end=1926
-  _globals['_READAPPROVALRESPONSE']._serialized_start=1928
-  _globals['_READAPPROVALRESPONSE']._serialized_end=2007
-  _globals['_WATCHTHREADREQUEST']._serialized_start=2009
-  _globals['_WATCHTHREADREQUEST']._serialized_end=2072
-  _globals['_WATCHTHREADRESPONSE']._serialized_start=2074
-  _globals['_WATCHTHREADRESPONSE']._serialized_end=2138
-  _globals['_GETTHREADREQUEST']._serialized_start=2140
-  _globals['_GETTHREADREQUEST']._serialized_end=2177
-  _globals['_GETTHREADRESPONSE']._serialized_start=2179
-  _globals['_GETTHREADRESPONSE']._serialized_end=2243
-  _globals['_THREAD']._serialized_start=2246
-  _globals['_THREAD']._serialized_end=2601
-  _globals['_LISTTHREADSREQUEST']._serialized_start=2603
-  _globals['_LISTTHREADSREQUEST']._serialized_end=2662
-  _globals['_LISTTHREADSRESPONSE']._serialized_start=2664
-  _globals['_LISTTHREADSRESPONSE']._serialized_end=2756
-  _globals['_DELETETHREADREQUEST']._serialized_start=2758
-  _globals['_DELETETHREADREQUEST']._serialized_end=2798
-  _globals['_DELETETHREADRESPONSE']._serialized_start=2800
-  _globals['_DELETETHREADRESPONSE']._serialized_end=2822
-  _globals['_MESSAGE']._serialized_start=2825
-  _globals['_MESSAGE']._serialized_end=2978
-  _globals['_LISTMESSAGESREQUEST']._serialized_start=2980
-  _globals['_LISTMESSAGESREQUEST']._serialized_end=3059
-  _globals['_LISTMESSAGESRESPONSE']._serialized_start=3061
-  _globals['_LISTMESSAGESRESPONSE']._serialized_end=3156
-  _globals['_FETCHFILEREQUEST']._serialized_start=3158
-  _globals['_FETCHFILEREQUEST']._serialized_end=3212
-  _globals['_FETCHFILERESPONSE']._serialized_start=3214
-  _globals['_FETCHFILERESPONSE']._serialized_end=3304
-  _globals['_CHATSERVICE']._serialized_start=3623
-  _globals['_CHATSERVICE']._serialized_end=4634
+  _globals['_SHOWNAPPROVAL']._serialized_end=902
+  _globals['_SENDMESSAGERESPONSE']._serialized_start=905
+  _globals['_SENDMESSAGERESPONSE']._serialized_end=1098
+  _globals['_STREAMMESSAGEREQUEST']._serialized_start=1101
+  _globals['_STREAMMESSAGEREQUEST']._serialized_end=1443
+  _globals['_STREAMMESSAGERESPONSE']._serialized_start=1445
+  _globals['_STREAMMESSAGERESPONSE']._serialized_end=1511
+  _globals['_ANSWERAPPROVALREQUEST']._serialized_start=1514
+  _globals['_ANSWERAPPROVALREQUEST']._serialized_end=1681
+  _globals['_ANSWERAPPROVALRESPONSE']._serialized_start=1684
+  _globals['_ANSWERAPPROVALRESPONSE']._serialized_end=1880
+  _globals['_READAPPROVALREQUEST']._serialized_start=1882
+  _globals['_READAPPROVALREQUEST']._serialized_end=1943
+  _globals['_READAPPROVALRESPONSE']._serialized_start=1945
+  _globals['_READAPPROVALRESPONSE']._serialized_end=2024
+  _globals['_WATCHTHREADREQUEST']._serialized_start=2026
+  _globals['_WATCHTHREADREQUEST']._serialized_end=2089
+  _globals['_WATCHTHREADRESPONSE']._serialized_start=2091
+  _globals['_WATCHTHREADRESPONSE']._serialized_end=2155
+  _globals['_GETTHREADREQUEST']._serialized_start=2157
+  _globals['_GETTHREADREQUEST']._serialized_end=2194
+  _globals['_GETTHREADRESPONSE']._serialized_start=2196
+  _globals['_GETTHREADRESPONSE']._serialized_end=2260
+  _globals['_THREAD']._serialized_start=2263
+  _globals['_THREAD']._serialized_end=2618
+  _globals['_LISTTHREADSREQUEST']._serialized_start=2620
+  _globals['_LISTTHREADSREQUEST']._serialized_end=2679
+  _globals['_LISTTHREADSRESPONSE']._serialized_start=2681
+  _globals['_LISTTHREADSRESPONSE']._serialized_end=2773
+  _globals['_DELETETHREADREQUEST']._serialized_start=2775
+  _globals['_DELETETHREADREQUEST']._serialized_end=2815
+  _globals['_DELETETHREADRESPONSE']._serialized_start=2817
+  _globals['_DELETETHREADRESPONSE']._serialized_end=2839
+  _globals['_MESSAGE']._serialized_start=2842
+  _globals['_MESSAGE']._serialized_end=2995
+  _globals['_LISTMESSAGESREQUEST']._serialized_start=2997
+  _globals['_LISTMESSAGESREQUEST']._serialized_end=3076
+  _globals['_LISTMESSAGESRESPONSE']._serialized_start=3078
+  _globals['_LISTMESSAGESRESPONSE']._serialized_end=3173
+  _globals['_FETCHFILEREQUEST']._serialized_start=3175
+  _globals['_FETCHFILEREQUEST']._serialized_end=3229
+  _globals['_FETCHFILERESPONSE']._serialized_start=3231
+  _globals['_FETCHFILERESPONSE']._serialized_end=3321
+  _globals['_CHATSERVICE']._serialized_start=3640
+  _globals['_CHATSERVICE']._serialized_end=4651
 # @@protoc_insertion_point(module_scope)

@@ -171,8 +171,8 @@ class SendMessageRequest(_message.Message):
         approvals, each by its id and hash. This applies only if they are the only pending approvals of the thread, are
         PENDING, of class self and on the newest card, and no other message was sent in the thread since. A yes or no that
         does not apply while approvals are pending changes nothing, and the reply lists the pending approvals.
-        Earlier cards that the user still has before them are listed as well, in the order in which they were shown, without
-        those of which a part was not shown. A text that says which of several approvals it means ("yes to the first, no to
+        Earlier cards that the user still has before them may be listed as well, marked as such and in the order in which
+        they were shown, without those of which a part was not shown. A text that says which of several approvals it means ("yes to the first, no to
         b.txt", "no to both") answers each by itself: with yes only one that is listed here with its hash, PENDING and of
         class self; with no any pending one of the thread. What it does not say clearly is asked about again, by name. Any
         other text is an ordinary message and answers none of them. Part of the body for idempotency.
@@ -340,6 +340,7 @@ class ShownApproval(_message.Message):
     ARGS_HASH_FIELD_NUMBER: _builtins.int
     QUOTED_FIELD_NUMBER: _builtins.int
     NUMBER_FIELD_NUMBER: _builtins.int
+    EARLIER_FIELD_NUMBER: _builtins.int
     approval_id: _builtins.str
     """approval_id is the approval. Required."""
     args_hash: _builtins.str
@@ -353,6 +354,10 @@ class ShownApproval(_message.Message):
     """number is the number that was drawn beside it, 0 if none was: what "yes to 2" means. Without one the number of an
     approval is its place in the list. Part of the body for idempotency.
     """
+    earlier: _builtins.bool
+    """earlier is true if its card is not the one that the user had directly before them: a plain yes or no is not for it,
+    only a text that says which approvals it means. Part of the body for idempotency.
+    """
     def __init__(
         self,
         *,
@@ -360,10 +365,11 @@ class ShownApproval(_message.Message):
         args_hash: _builtins.str = ...,
         quoted: _builtins.bool = ...,
         number: _builtins.int = ...,
+        earlier: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "args_hash", b"args_hash", "number", b"number", "quoted", b"quoted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approval_id", b"approval_id", "args_hash", b"args_hash", "earlier", b"earlier", "number", b"number", "quoted", b"quoted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -34,7 +34,7 @@ from phylactery_agent.ports import (
     Told,
     TurnContext,
 )
-from phylactery_agent.rules.intents import is_answer
+from phylactery_agent.rules.intents import WHICH, is_answer
 from phylactery_agent.tools.contract import TOOL_ERROR
 from phylactery_agent.tools.registry import ToolRegistry
 
@@ -309,12 +309,15 @@ async def waiting_notes(state: AgentState, context: TurnContext) -> list[str]:
     After the former the card is shown again if it is the only one, as the next yes or no is for what was shown last;
     otherwise the person is told that each has its own answer.
     """
-    language = state["language"]
-    unclear = is_answer(state["incoming"]["text"])
+    language, text = state["language"], state["incoming"]["text"]
+    unclear = is_answer(text)
     if unclear and state["approval_state"] is not None and not context.also_waiting:
         await context.events.emit(card_told(state, context))
-    told = [say("answer_to_nothing" if unclear else "too_many_wait", language), what_waits(state, context)]
-    told += [say("each_apart", language)] if unclear and context.also_waiting else []
+    said = "which_one" if text == WHICH else "answer_to_nothing" if unclear else "too_many_wait"
+    told = [say(said, language), what_waits(state, context)]
+    if unclear and (context.also_waiting or text == WHICH):
+        waiting = [one for one in (*context.also_waiting, *card_of_state(state)) if one.open]
+        told += [say("say_which" if len(waiting) > 1 else "say_yes_or_no", language)]
     return [" ".join(told)]
 
 

@@ -184,8 +184,8 @@ type SendMessageRequest struct {
 	// approvals, each by its id and hash. This applies only if they are the only pending approvals of the thread, are
 	// PENDING, of class self and on the newest card, and no other message was sent in the thread since. A yes or no that
 	// does not apply while approvals are pending changes nothing, and the reply lists the pending approvals.
-	// Earlier cards that the user still has before them are listed as well, in the order in which they were shown, without
-	// those of which a part was not shown. A text that says which of several approvals it means ("yes to the first, no to
+	// Earlier cards that the user still has before them may be listed as well, marked as such and in the order in which
+	// they were shown, without those of which a part was not shown. A text that says which of several approvals it means ("yes to the first, no to
 	// b.txt", "no to both") answers each by itself: with yes only one that is listed here with its hash, PENDING and of
 	// class self; with no any pending one of the thread. What it does not say clearly is asked about again, by name. Any
 	// other text is an ordinary message and answers none of them. Part of the body for idempotency.
@@ -545,7 +545,10 @@ type ShownApproval struct {
 	Quoted bool `protobuf:"varint,3,opt,name=quoted,proto3" json:"quoted,omitempty"`
 	// number is the number that was drawn beside it, 0 if none was: what "yes to 2" means. Without one the number of an
 	// approval is its place in the list. Part of the body for idempotency.
-	Number        int32 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	Number int32 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	// earlier is true if its card is not the one that the user had directly before them: a plain yes or no is not for it,
+	// only a text that says which approvals it means. Part of the body for idempotency.
+	Earlier       bool `protobuf:"varint,5,opt,name=earlier,proto3" json:"earlier,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -606,6 +609,13 @@ func (x *ShownApproval) GetNumber() int32 {
 		return x.Number
 	}
 	return 0
+}
+
+func (x *ShownApproval) GetEarlier() bool {
+	if x != nil {
+		return x.Earlier
+	}
+	return false
 }
 
 // SendMessageResponse is the result of the turn.
@@ -2025,13 +2035,14 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\blatitude\x18\x01 \x01(\x01R\blatitude\x12\x1c\n" +
 	"\tlongitude\x18\x02 \x01(\x01R\tlongitude\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x18\n" +
-	"\aaddress\x18\x04 \x01(\tR\aaddress\"}\n" +
+	"\aaddress\x18\x04 \x01(\tR\aaddress\"\x97\x01\n" +
 	"\rShownApproval\x12\x1f\n" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12\x1b\n" +
 	"\targs_hash\x18\x02 \x01(\tR\bargsHash\x12\x16\n" +
 	"\x06quoted\x18\x03 \x01(\bR\x06quoted\x12\x16\n" +
-	"\x06number\x18\x04 \x01(\x05R\x06number\"\xec\x01\n" +
+	"\x06number\x18\x04 \x01(\x05R\x06number\x12\x18\n" +
+	"\aearlier\x18\x05 \x01(\bR\aearlier\"\xec\x01\n" +
 	"\x13SendMessageResponse\x12*\n" +
 	"\x03run\x18\x01 \x01(\v2\x18.phylactery.agent.v1.RunR\x03run\x122\n" +
 	"\x05reply\x18\x02 \x01(\v2\x1c.phylactery.agent.v1.MessageR\x05reply\x12P\n" +

@@ -6,7 +6,7 @@ anything unclear keeps the approval pending and the run waiting.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Literal, cast
 
@@ -24,7 +24,7 @@ from phylactery_agent.graph.core.events import (
     what_waits,
 )
 from phylactery_agent.graph.core.state import AgentState, AskedAhead
-from phylactery_agent.i18n.texts import error_text, say, step_text, tool_title
+from phylactery_agent.i18n.texts import error_text, named, say, step_text, tool_title
 from phylactery_agent.ports import EffectState, GateRefusedError, GateUnavailableError, TurnContext
 from phylactery_agent.rules.intents import ApprovalReply, parse_reply
 
@@ -53,12 +53,14 @@ async def approval_handler(
 def _reply_to(state: AgentState, context: TurnContext) -> tuple[ApprovalReply | None, str]:
     """Return the person's answer to the pending approval and its code, or None if the message does not answer it.
 
-    One message may answer a whole card: its text names the card's first approval, and the others are listed with it.
+    One message may answer several of a card: its text names one of them, and the others are listed with it. Beside a
+    yes, one without a code is refused.
     """
     reply = parse_reply(state["incoming"]["text"])
     waiting = str(state["approval_id"])
     if reply is not None and waiting in context.also_answered:
-        return replace(reply, approval_id=waiting), context.also_answered[waiting]
+        verb: Literal["approve", "reject"] = "reject" if waiting in _refused_with(reply, context) else "approve"
+        return replace(reply, approval_id=waiting, verb=verb), context.also_answered[waiting]
     if not state["awaiting_approval"]:  # routed here by the plan: the message was about an earlier call
         return None, ""
     return reply, context.reply_code
@@ -67,9 +69,12 @@ def _reply_to(state: AgentState, context: TurnContext) -> tuple[ApprovalReply | 
 async def _answer(state: AgentState, context: TurnContext, reply: ApprovalReply | None, code: str) -> str:
     """Return the approval's state after the answer; "" if a yes came without its code and no yes is recorded yet."""
     waiting, thread_id = str(state["approval_id"]), state["thread_id"]
+    said = parse_reply(state["incoming"]["text"])
+    if reply is not None and said is not None:
+        for other in _refused_with(said, context):  # before any yes: what is refused stays so, whatever comes between
+            if other != waiting:
+                await _reject_too(state, context, other)
     if reply is not None and reply.verb == "reject":
-        for other in context.also_answered:
-            await _reject_too(state, context, other)
         return await _say_no(state, context, waiting)
     if reply is not None and code:
         args_hash = str(state["approval_hash"])
@@ -136,6 +141,12 @@ async def _say_no(state: AgentState, context: TurnContext, waiting: str) -> str:
     return (await answer(waiting, reason="", thread_id=state["thread_id"])).state
 
 
+def _refused_with(reply: ApprovalReply, context: TurnContext) -> Collection[str]:
+    """Return the approvals of one answer that are refused with it: all, or beside a yes those without a code."""
+    also = context.also_answered
+    return also if reply.verb == "reject" else [name for name, code in also.items() if not code]
+
+
 async def _reject_too(state: AgentState, context: TurnContext, approval_id: str) -> None:
     try:
         await context.gate.reject(approval_id, reason="", thread_id=state["thread_id"])
@@ -145,35 +156,44 @@ async def _reject_too(state: AgentState, context: TurnContext, approval_id: str)
 
 
 async def _another(state: AgentState, context: TurnContext, reply: ApprovalReply) -> Outcome:
-    """Forward an answer to another call of the card; the run keeps waiting for the first one."""
-    ahead = next((one for one in state["asked_ahead"] if one["approval_id"] == reply.approval_id), None)
-    if ahead is None:
+    """Forward an answer to other calls of the card, refusals first; the run keeps waiting for the first one."""
+    codes = {reply.approval_id: context.reply_code if reply.verb == "approve" else "", **context.also_answered}
+    refused = {*_refused_with(reply, context), *([reply.approval_id] if reply.verb == "reject" else [])}
+    answered = [one for one in state["asked_ahead"] if one["approval_id"] in codes]
+    if reply.approval_id not in {one["approval_id"] for one in answered}:
         return await _wrong_id(state, context, reply.approval_id)
     language, thread_id = state["language"], state["thread_id"]
+    answers: dict[str, str] = {}
     try:
-        if reply.verb == "reject":
-            await context.gate.reject(reply.approval_id, reason="", thread_id=thread_id)
-            return _noted(state, context, ahead, "REJECTED")
-        if not context.reply_code:
-            return _keep_waiting(state, say("code_missing", language))
-        await context.gate.approve(
-            reply.approval_id, args_hash=ahead["args_hash"], code=context.reply_code, thread_id=thread_id
-        )
+        for one in sorted(answered, key=lambda one: one["approval_id"] not in refused):
+            approval_id = one["approval_id"]
+            if approval_id in refused:
+                await _reject_too(state, context, approval_id)
+            elif not codes[approval_id]:
+                return _keep_waiting(state, say("code_missing", language))
+            else:
+                hashed, code = one["args_hash"], codes[approval_id]
+                await context.gate.approve(approval_id, args_hash=hashed, code=code, thread_id=thread_id)
+            answers[approval_id] = "REJECTED" if approval_id in refused else "APPROVED"
     except GateRefusedError as error:
         if error.reason == "CODE_MISMATCH" and error.metadata.get("attempts_left", "0") != "0":
             return _keep_waiting(state, _wrong_code(state, error.metadata["attempts_left"]))
         why = error_text(error.reason, language)
         return _keep_waiting(state, f"{say('approval_refused', language, why=why)} {what_waits(state, context)}")
-    return _noted(state, context, ahead, "APPROVED")
+    return _noted(state, context, answers)
 
 
-def _noted(state: AgentState, context: TurnContext, ahead: AskedAhead, answer: str) -> Outcome:
-    """Record that a later call of the card was answered, and report what is left to answer."""
-    after = [AskedAhead(**{**one, "state": answer}) if one is ahead else one for one in state["asked_ahead"]]
+def _noted(state: AgentState, context: TurnContext, answers: Mapping[str, str]) -> Outcome:
+    """Record that later calls of the card were answered, and report what is left to answer."""
+    language, told = state["language"], list[str]()
+    for answer in sorted({*answers.values()}):
+        tools = [one["tool"] for one in state["asked_ahead"] if answers.get(one["approval_id"]) == answer]
+        told.append(say(f"ahead_{answer.lower()}", language, tool=named(tools, language, context.tools)))
+    after = [
+        AskedAhead(**{**one, "state": answers.get(one["approval_id"], one["state"])}) for one in state["asked_ahead"]
+    ]
     left = what_waits(cast("AgentState", {**state, "asked_ahead": after}), context)
-    tool = tool_title(ahead["tool"], state["language"], context.tools)
-    note = f"{say(f'ahead_{answer.lower()}', state['language'], tool=tool)} {left}"
-    return _keep_waiting(state, note, asked_ahead=after)
+    return _keep_waiting(state, " ".join([*told, left]), asked_ahead=after)
 
 
 async def _wrong_id(state: AgentState, context: TurnContext, given: str) -> Outcome:
@@ -200,7 +220,7 @@ async def _close(state: AgentState, context: TurnContext, directive: str) -> Out
             error_code=directive.upper(),
         )
     reply = parse_reply(state["incoming"]["text"])
-    rejected = context.also_answered if reply is not None and reply.verb == "reject" else {}
+    rejected = _refused_with(reply, context) if reply is not None else ()
     step = step_description(state, str(state["current_step"] or ""))
     note = say(directive, state["language"], action=step_text(step, tool["name"], state["language"], context.tools))
     return Command(
