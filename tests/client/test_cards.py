@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_client.cards import Before, Extent, ShownCall, ShownCards, ShownMessage, shown_call
+from phylactery_client.cards import NO_PLACE, Before, Extent, ShownCall, ShownCards, ShownMessage, shown_call
 from phylactery_client.results import ApprovalArgument, PendingApproval
 
 HASH = "sha256:" + "a" * 64
@@ -106,3 +106,34 @@ def test_in_memory_a_number_is_never_given_again_while_a_card_waits() -> None:
     assert newest.approval_id == "c"
     record.draw("run_2", pending("c", args_hash=""))
     assert record.newest() is None
+
+
+def test_what_may_be_named_is_all_that_waits_in_the_order_in_which_it_was_shown():
+    cards = [message("1", call("a")), message("2", call("b"), call("c"))]
+    assert shown(*cards).named() == [call("a"), call("b"), call("c")]
+    assert shown(*cards, message("3")).named() == [call("a"), call("b"), call("c")], "whatever is said since"
+    assert shown(*cards[1:]).named() == [call("b"), call("c")]
+    assert shown(message("1")).named() == ()
+
+
+def test_a_place_that_is_not_clear_names_nothing():
+    a, b, c = call("a"), call("b"), call("c")
+    none = [one._replace(number=NO_PLACE) for one in (a, b, c)]
+    again = shown(message("1", a), message("2", b), message("3", a))
+    assert again.named() == [none[1], none[0]], "shown again behind another"
+    answered = Before((message("1", a), message("2", b, c)), frozenset({"a"}))
+    assert answered.named() == none[1:], "one that was answered stands before it"
+    among = Before((message("1", a), message("2", b), message("3", c)), frozenset({"b"}))
+    assert among.named() == [none[0], none[2]]
+    apart = Before((message("1", a), message("2"), message("3", b, c)), frozenset({"a"}))
+    assert apart.named() == [b, c]
+    hidden = shown(message("1", a._replace(extent=Extent.HIDDEN)), message("2", b, c))
+    assert hidden.named() == none[1:], "a part of it was not shown"
+    drawn = Before((message("1", a), message("2", b._replace(number=2), c._replace(number=3))), frozenset({"a"}))
+    assert [one.number for one in drawn.named()] == [2, 3]
+
+
+def test_nothing_is_named_where_a_number_chooses_something_else_or_a_message_is_quoted():
+    cards = (message("1", call("a")), message("2", call("b")))
+    assert shown(*cards, message("3", choices=2)).named() == ()
+    assert Before(cards[:1], quoted=True).named() == ()

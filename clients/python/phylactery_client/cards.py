@@ -19,6 +19,8 @@ from phylactery_client.results import PendingApproval
 
 MOST_SHOWN: Final = 20
 """As many approvals as a message to the agent may name."""
+NO_PLACE: Final = -1
+"""The number of a call that neither a number nor its place names."""
 _RECENT: Final = 5
 """What was answered is spoken of for so many messages."""
 SELF_CLASS: Final = "self"
@@ -50,7 +52,7 @@ class ShownCall(NamedTuple):
     high_risk: bool = False
     submits_form: bool = False
     number: int = 0
-    """The number that was drawn beside it, 0 for none."""
+    """The number that was drawn beside it, 0 for none; NO_PLACE if its place is not clear either."""
 
     def takes(self, approve: bool) -> bool:
         """Return True if a yes, or a no, counts: a no always does."""
@@ -119,6 +121,26 @@ class Before:
                 return ()
             found += one.calls
         return found[:MOST_SHOWN]
+
+    def named(self) -> Sequence[ShownCall]:
+        """Return the calls that words may say which of they mean, in the order in which they were shown.
+
+        Where their places are not clear they have no number: one was shown again behind another, or one that was
+        answered stands before or among them. There are none while numbers can be read that choose something else.
+        """
+        last = [call for _, call in reversed(list(self.waiting().values()))]
+        ids = {call.approval_id for call in last}
+        open_at = [
+            at for at, one in enumerate(self.messages) if not ids.isdisjoint(call.approval_id for call in one.calls)
+        ]
+        if self.quoted or not open_at or (self.newest is not None and self.newest.choices):
+            return ()
+        first = dict.fromkeys(call.approval_id for one in self.messages for call in one.calls)
+        among = {call.approval_id for one in self.messages[max(open_at[0] - 1, 0) :] for call in one.calls}
+        clear = [one for one in first if one in ids] == [call.approval_id for call in last] and among <= ids
+        takes = [call for call in last if call.takes(approve=True)]
+        named = [call if call.number or (clear and takes == last) else call._replace(number=NO_PLACE) for call in takes]
+        return named[-MOST_SHOWN:]
 
     def only(self, *, approve: bool) -> Meant | None:
         """Return the only call that waits and takes such an answer, None if there is not one."""

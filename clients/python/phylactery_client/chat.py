@@ -26,6 +26,7 @@ from phylactery.agent.v1 import (
 )
 
 from phylactery_client.attachments import Attachment, Place, attachment_messages
+from phylactery_client.cards import ShownCall
 from phylactery_client.channel import EFFECT_TIMEOUT, TURN_TIMEOUT, ServiceClient, new_request_id
 from phylactery_client.decode import decode, enum_number
 from phylactery_client.errors import DataLossError
@@ -74,6 +75,7 @@ class PhylacteryClient(ServiceClient):
         graph: str = "",
         shown: PendingApproval | None = None,
         quoted: bool = False,
+        named: Sequence[ShownCall] = (),
         attachments: Sequence[Attachment | Place] = (),
         own_spans: Sequence[tuple[int, int]] | None = None,
         message_starts: Sequence[int] = (),
@@ -86,7 +88,9 @@ class PhylacteryClient(ServiceClient):
         The same request_id with the same body returns the same turn again; without one, each call is a new message.
         on_busy is ENQUEUE, REJECT, INTERRUPT or COALESCE, empty for ENQUEUE; graph is empty for the thread's own. shown
         is the approval card the person saw: a text that is nothing but a clear yes or no answers exactly that card, if
-        it is the newest and nothing else waits, or if quoted is true: the person quoted it.
+        it is the newest and nothing else waits, or if quoted is true: the person quoted it. named are all waiting calls
+        that the person has before them, in the order in which they were shown: a text that says which of them it means
+        ("yes to the first, no to the second") answers those.
         attachments are files and places sent with the text, which may then be empty. own_spans are the half-open parts
         of the text, in code points, that the person wrote: what they forwarded or quoted is not among them, and is read
         as data. None means all of it, but none of it with acting_for: a channel says what it knows. message_starts are
@@ -101,7 +105,7 @@ class PhylacteryClient(ServiceClient):
             language=language,
             on_busy=_on_busy(on_busy),
             graph=graph,
-            shown_approvals=_shown(shown, quoted=quoted),
+            shown_approvals=_shown(shown, named, quoted=quoted),
             attachments=attachment_messages(attachments),
             own_spans=_own(own_spans),
             message_starts=message_starts,
@@ -120,6 +124,7 @@ class PhylacteryClient(ServiceClient):
         graph: str = "",
         shown: PendingApproval | None = None,
         quoted: bool = False,
+        named: Sequence[ShownCall] = (),
         attachments: Sequence[Attachment | Place] = (),
         own_spans: Sequence[tuple[int, int]] | None = None,
         message_starts: Sequence[int] = (),
@@ -139,7 +144,7 @@ class PhylacteryClient(ServiceClient):
             language=language,
             on_busy=_on_busy(on_busy),
             graph=graph,
-            shown_approvals=_shown(shown, quoted=quoted),
+            shown_approvals=_shown(shown, named, quoted=quoted),
             attachments=attachment_messages(attachments),
             own_spans=_own(own_spans),
             message_starts=message_starts,
@@ -422,13 +427,23 @@ def _own(spans: Sequence[tuple[int, int]] | None) -> list[chat_pb2.OwnSpan]:
     return [chat_pb2.OwnSpan(start=start, stop=stop) for start, stop in (() if spans is None else spans or ((0, 0),))]
 
 
-def _shown(card: PendingApproval | None, *, quoted: bool) -> list[chat_pb2.ShownApproval]:
-    """Return the shown card as a message. A card without hashes comes from an agent that does not support it."""
-    shown = () if card is None else (card, *card.also)
+def _shown(card: PendingApproval | None, named: Sequence[ShownCall], *, quoted: bool) -> list[chat_pb2.ShownApproval]:
+    """Return the shown card, and the calls that may be named beside it, as messages.
+
+    A card without hashes comes from an agent that does not support it.
+    """
+    shown = {} if card is None else {one.approval_id: one.args_hash for one in (card, *card.also)}
+    beside = {one.approval_id: one for one in named} if not quoted else {}
     return [
-        chat_pb2.ShownApproval(approval_id=one.approval_id, args_hash=one.args_hash, quoted=quoted)
-        for one in shown
-        if one.args_hash
+        chat_pb2.ShownApproval(
+            approval_id=approval_id,
+            args_hash=args_hash,
+            quoted=quoted,
+            number=beside[approval_id].number if approval_id in beside else 0,
+            earlier=approval_id not in shown,
+        )
+        for approval_id, args_hash in ({name: one.args_hash for name, one in beside.items()} | shown).items()
+        if args_hash
     ]
 
 

@@ -71,6 +71,8 @@ class _Message:
     request_id: str
     shown: PendingApproval | None
     attachments: tuple[Attachment, ...] = ()
+    named: Sequence[ShownCall] = ()
+    """The calls that were before the person then, on whichever card."""
 
 
 class Chat:
@@ -370,7 +372,9 @@ class Chat:
 
         If the agent is unavailable, messages are kept and sent in order once it is back.
         """
-        message = _Message(text, new_request_id(), self._printer.shown.newest(self._typed_at), tuple(self._attached))
+        shown = self._printer.shown
+        newest, named = shown.newest(self._typed_at), shown.before(self._typed_at).named()
+        message = _Message(text, new_request_id(), newest, tuple(self._attached), named)
         self._attached.clear()
         if self._unsent:
             self._keep(message)
@@ -398,6 +402,7 @@ class Chat:
             graph=self._options.graph,
             language=self._options.language or "",
             shown=message.shown,
+            named=message.named,
             attachments=message.attachments,
             request_id=message.request_id,
         )

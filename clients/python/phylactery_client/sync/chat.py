@@ -25,6 +25,7 @@ from phylactery.agent.v1 import (
 )
 
 from phylactery_client.attachments import Attachment, Place, attachment_messages
+from phylactery_client.cards import ShownCall
 from phylactery_client.channel import EFFECT_TIMEOUT, TURN_TIMEOUT, new_request_id
 from phylactery_client.chat import _DESCRIBED, MAX_FILE_BYTES, _damaged, _on_busy, _own, _shown, event_of
 from phylactery_client.decode import decode, enum_number
@@ -70,6 +71,7 @@ class PhylacteryClient(ServiceClient):
         graph: str = "",
         shown: PendingApproval | None = None,
         quoted: bool = False,
+        named: Sequence[ShownCall] = (),
         attachments: Sequence[Attachment | Place] = (),
         own_spans: Sequence[tuple[int, int]] | None = None,
         message_starts: Sequence[int] = (),
@@ -82,7 +84,9 @@ class PhylacteryClient(ServiceClient):
         The same request_id with the same body returns the same turn again; without one, each call is a new message.
         on_busy is ENQUEUE, REJECT, INTERRUPT or COALESCE, empty for ENQUEUE; graph is empty for the thread's own. shown
         is the approval card the person saw: a text that is nothing but a clear yes or no answers exactly that card, if
-        it is the newest and nothing else waits, or if quoted is true: the person quoted it.
+        it is the newest and nothing else waits, or if quoted is true: the person quoted it. named are all waiting calls
+        that the person has before them, in the order in which they were shown: a text that says which of them it means
+        ("yes to the first, no to the second") answers those.
         attachments are files and places sent with the text, which may then be empty. own_spans are the half-open parts
         of the text, in code points, that the person wrote: what they forwarded or quoted is not among them, and is read
         as data. None means all of it, but none of it with acting_for: a channel says what it knows. message_starts are
@@ -97,7 +101,7 @@ class PhylacteryClient(ServiceClient):
             language=language,
             on_busy=_on_busy(on_busy),
             graph=graph,
-            shown_approvals=_shown(shown, quoted=quoted),
+            shown_approvals=_shown(shown, named, quoted=quoted),
             attachments=attachment_messages(attachments),
             own_spans=_own(own_spans),
             message_starts=message_starts,
@@ -116,6 +120,7 @@ class PhylacteryClient(ServiceClient):
         graph: str = "",
         shown: PendingApproval | None = None,
         quoted: bool = False,
+        named: Sequence[ShownCall] = (),
         attachments: Sequence[Attachment | Place] = (),
         own_spans: Sequence[tuple[int, int]] | None = None,
         message_starts: Sequence[int] = (),
@@ -135,7 +140,7 @@ class PhylacteryClient(ServiceClient):
             language=language,
             on_busy=_on_busy(on_busy),
             graph=graph,
-            shown_approvals=_shown(shown, quoted=quoted),
+            shown_approvals=_shown(shown, named, quoted=quoted),
             attachments=attachment_messages(attachments),
             own_spans=_own(own_spans),
             message_starts=message_starts,

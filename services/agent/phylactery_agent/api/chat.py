@@ -80,7 +80,7 @@ class ShownApproval(EdgeModel):
     approval_id: Identifier
     args_hash: ArgsHash
     quoted: bool = False
-    number: Annotated[int, Field(ge=0)] = 0
+    number: Annotated[int, Field(ge=-1)] = 0
     earlier: bool = False
 
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Final
 
-from phylactery_client import Attachment, PhylacteryClient
+from phylactery_client import Attachment, PhylacteryClient, ShownCall
 from phylactery_client.errors import (
     AlreadyExistsError,
     DataLossError,
@@ -76,6 +76,7 @@ class Agent:
                 thread_id=conversation.thread_id,
                 shown=shown,
                 quoted=turn.quotes and shown is not None,
+                named=[ShownCall(name, args_hash, number=number) for name, args_hash, number in turn.named],
                 attachments=files,
                 own_spans=[(0, len(own))] if own else [],
                 message_starts=turn.starts,

@@ -89,14 +89,14 @@ class Renderer:
                 return None
             case "message":
                 card = self._cards.pop(event.run_id, None)
-                said = self._speaking(card)._card(event.detail.text, card) if card else [Outgoing(event.detail.text)]
+                said = self._speaking(card).card(event.detail.text, card) if card else [Outgoing(event.detail.text)]
                 return self._said(event, said)
             case "file":
                 return self._said(event, [_file(event.detail)])
             case "run_finished":
                 card = self._cards.pop(event.run_id, None)
                 waits = event.detail.status == event_pb2.RUN_STATUS_SUSPENDED  # otherwise nothing is left to approve
-                return self._said(event, self._speaking(card)._card("", card)) if card and waits else None
+                return self._said(event, self._speaking(card).card("", card)) if card and waits else None
             case kind if kind in _KNOWN or not kind:
                 return None
             case _:
@@ -126,7 +126,7 @@ class Renderer:
         """Return who says a card: its question, names and buttons are in the language of what it asks about."""
         return Renderer(self._limits, card.language or self._language)
 
-    def _card(self, text: str, card: PendingApproval) -> Sequence[Outgoing]:
+    def card(self, text: str, card: PendingApproval) -> Sequence[Outgoing]:
         """Return the messages of a card: of each call, with two buttons that answer that call alone.
 
         What a form submits is in the agent's text, in the form's words and with dots for what is sensitive.
@@ -140,8 +140,7 @@ class Renderer:
 
     def whole(self, one: PendingApproval) -> Sequence[Outgoing]:
         """Return the messages of a call that has all of its values, with the buttons under the last."""
-        speaking = self._speaking(one)
-        said = speaking._parts(speaking._call(speaking._question(one), one, most=_MOST_READ), self._limits)
+        said = self._parts(self._call(self._question(one), one, most=_MOST_READ), self._limits)
         return [replace(part, text=_unmarked(part.text)) for part in said]
 
     def _call(self, text: str, one: PendingApproval, *, most: int = _MOST_BEFORE) -> Sequence[Outgoing]:
@@ -238,7 +237,7 @@ class Renderer:
 
 def whole_card(one: PendingApproval, limits: Limits, language: str) -> Sequence[Outgoing]:
     """Return the messages of a call that has all of its values, with the buttons under the last."""
-    return Renderer(limits, language).whole(one)
+    return Renderer(limits, one.language or language).whole(one)
 
 
 def _unmarked(text: str) -> str:

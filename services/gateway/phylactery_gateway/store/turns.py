@@ -101,6 +101,8 @@ class Turn:
     """Where in the text a further message begins, in code points."""
     quotes: bool = False
     """True if the person quoted the message that ``shown`` is from."""
+    named: Sequence[tuple[str, str, int]] = ()
+    """All waiting approvals that they have before them, in that order, with their numbers: words may say which."""
     tries: int = 0
 
 
@@ -251,6 +253,7 @@ class Turns:
                 passed_on=passed_on,
                 starts=starts,
                 quotes=bool(quoted),
+                named=[(call.approval_id, call.args_hash, call.number) for call in about.named()],
             )
         body = {name: value for name, value in asdict(turn).items() if name not in _COLUMNS}
         connection.execute(
@@ -382,6 +385,7 @@ def _open(connection: Connection, conversation_id: str) -> Turn | None:
         connection.execute(sa.update(turns).where(of_it).values(state=TurnState.REFUSED, body=b""))
         return _open(connection, conversation_id)
     body["shown"] = [(one[0], one[1]) for one in body["shown"]]
+    body["named"] = [(one[0], one[1], one[2]) for one in body.get("named", ())]
     body["media"] = [Media(*one) for one in body.get("media", ())]
     if "passed_on" not in body and not row.approval_id:  # written before it was stored who wrote the text
         body |= {"text": "", "passed_on": body["text"], "shown": ()}

@@ -352,7 +352,8 @@ class ShownApproval(_message.Message):
     """
     number: _builtins.int
     """number is the number that was drawn beside it, 0 if none was: what "yes to 2" means. Without one the number of an
-    approval is its place in the list. Part of the body for idempotency.
+    approval is its place in the list, and with -1 neither names it: its place is not clear to the user, for example
+    because one that was answered stands before it. Part of the body for idempotency.
     """
     earlier: _builtins.bool
     """earlier is true if its card is not the one that the user had directly before them: a plain yes or no is not for it,

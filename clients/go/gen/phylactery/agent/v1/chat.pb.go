@@ -544,7 +544,8 @@ type ShownApproval struct {
 	// every ShownApproval of the request or in none. Part of the body for idempotency.
 	Quoted bool `protobuf:"varint,3,opt,name=quoted,proto3" json:"quoted,omitempty"`
 	// number is the number that was drawn beside it, 0 if none was: what "yes to 2" means. Without one the number of an
-	// approval is its place in the list. Part of the body for idempotency.
+	// approval is its place in the list, and with -1 neither names it: its place is not clear to the user, for example
+	// because one that was answered stands before it. Part of the body for idempotency.
 	Number int32 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
 	// earlier is true if its card is not the one that the user had directly before them: a plain yes or no is not for it,
 	// only a text that says which approvals it means. Part of the body for idempotency.
