@@ -95,7 +95,12 @@ def test_an_approval_without_a_message_asks_by_itself():
 
 PHRASES = {
     "en": {"self": "May I write a file?", "peer": "Before I write a file, somebody else", "yes": "Yes", "file": "file"},
-    "es": {"self": "¿Puedo escribir un archivo?", "peer": "Antes de escribir un archivo", "yes": "Sí", "file": "archivo"},
+    "es": {
+        "self": "¿Puedo escribir un archivo?",
+        "peer": "Antes de escribir un archivo",
+        "yes": "Sí",
+        "file": "archivo",
+    },
 }
 ACTIONS = {"en": "write a file", "es": "escribir un archivo"}
 

@@ -250,3 +250,29 @@ async def test_another_persons_approval_is_not_answered_by_its_name(system: Syst
     cards = await asked(ana, A, B)
     await ana.say("yes to e.txt, no to b.txt", shown_approvals=[*shown(other), *shown(*cards)])
     assert (written(system, ana), await open_ones(ana)) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    ("requests", "words"), [((A, B), "yes to both"), ((EA, EB), "no a la primera, sí a la segunda")]
+)
+async def test_what_the_same_message_answers_is_not_asked_about(
+    system: System, ana: Person, requests: tuple[str, str], words: str
+) -> None:
+    cards = await asked(ana, *requests)
+    count = len(await ana.transcript())
+    await ana.say(words, shown_approvals=shown(*cards))
+    told = [text for _, text in (await ana.transcript())[count:]]
+    assert not [text for text in told if "still need" in text or "Aún espero" in text]
+
+
+@pytest.mark.parametrize("words", ["yes to the file, no to the email", "sí a la segunda", "yes to 2"])
+async def test_an_unclear_answer_to_the_only_one_is_asked_about_wherever_it_stands(
+    system: System, ana: Person, words: str
+) -> None:
+    [card] = await asked(ana, A)
+    await ana.say("send an email to ana@example.org saying hi")  # a later run, which asks nothing that a yes is for
+    told = await ana.say(words, shown_approvals=shown(card))
+    assert (written(system, ana), await open_ones(ana)) == ("", 1)
+    assert "a.txt" in told.reply.text
+    await ana.say("yes to a.txt", shown_approvals=shown(card))
+    assert written(system, ana) == "a"

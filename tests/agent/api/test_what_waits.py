@@ -364,3 +364,63 @@ async def test_no_sentence_about_an_approval_has_an_id_in_it(ana: Person, ask: s
     assert not [one for one in told if "ap_" in one or not one]
     here = "waiting for your answer" if verbs == "en" else "tu respuesta"
     assert all(here in one for one in told[1:]), told
+
+
+@pytest.mark.parametrize(
+    ("ask", "no", "retries", "again"),
+    [
+        (
+            'write "a" to a.txt',
+            "no",
+            ("try again", "please try again", "Retry!", "ask me again"),
+            ("again", "do it again"),
+        ),
+        (
+            'escribe "a" en a.txt',
+            "mejor no",
+            ("inténtalo otra vez", "prueba de nuevo", "vuelve a intentarlo", "pregúntamelo otra vez"),
+            ("otra vez", "hazlo de nuevo"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("strict", [True, False])
+async def test_what_was_refused_is_not_tried_again_and_the_person_is_told_what_to_say(
+    system: System, ana: Person, *, ask: str, no: str, retries: Sequence[str], again: Sequence[str], strict: bool
+) -> None:
+    card = (await ana.say(ask)).pending_approval
+    shown = [{"approval_id": card.approval_id, "args_hash": card.args_hash}]
+    await (ana.say(f"REJECT {card.approval_id}") if strict else ana.say(no, shown_approvals=shown))
+    for words in retries:
+        told = (await ana.say(words)).reply.text
+        assert again[0] in told
+        assert "I said" not in told
+        assert "He dicho" not in told
+    for words in again:
+        told = (await ana.say(words)).reply.text
+        assert "a few minutes" in told or "unos minutos" in told
+    subject = dict(ana.metadata)["x-phylactery-subject"]
+    assert not (system.sandbox_of(subject, "local") / "a.txt").exists()
+    assert not (await ana.thread()).pending_approvals
+
+
+@pytest.mark.parametrize(
+    ("ask", "again", "retry"),
+    [('append "a" to a.txt', "again", "try again"), ('añade "a" a a.txt', "otra vez", "inténtalo de nuevo")],
+)
+async def test_what_was_done_runs_again_only_with_a_card_of_its_own(
+    system: System, ana: Person, ask: str, again: str, retry: str
+) -> None:
+    card = (await ana.say(ask)).pending_approval
+    await ana.say(f"APPROVE {card.approval_id} {card.code}")
+    await ana.say(retry)
+    anew = await ana.say(again)
+    assert anew.pending_approval.approval_id not in ("", card.approval_id)
+    subject = dict(ana.metadata)["x-phylactery-subject"]
+    assert (system.sandbox_of(subject, "local") / "a.txt").read_text().count("a") == 1
+
+
+@pytest.mark.parametrize("words", ["one more time", "repeat please", "una vez más", "repite por favor"])
+async def test_what_was_said_is_not_said_to_have_been_said_to_have_been_said(ana: Person, words: str) -> None:
+    await ana.say("what time is it?")
+    first, second = [(await ana.say(words)).reply.text for _ in range(2)]
+    assert second.count("I said") + second.count("He dicho") <= 1, (first, second)

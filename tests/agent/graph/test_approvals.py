@@ -131,8 +131,7 @@ async def test_two_approvals_in_one_run_come_one_after_the_other(tmp_path: Path)
     state = await chat.say(YES)
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
     assert said(state) == (
-        "Eso no espera tu respuesta: ya se usó. No he cambiado nada."
-        ' Aún espero tu sí o tu no: «añade "!" a b.txt».'
+        'Eso no espera tu respuesta: ya se usó. No he cambiado nada. Aún espero tu sí o tu no: «añade "!" a b.txt».'
     )
     assert ended(await chat.say("APROBAR ap_waiting1 code-1-right")) == ("done", "ANSWERED")
     assert written(chat) == "hola\n!\n"

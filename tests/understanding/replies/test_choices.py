@@ -259,6 +259,7 @@ def test_questions_of_several_kinds(text: str, told: str):
 def test_words_for_both_that_may_be_a_time_are_doubt_where_a_time_is_asked():
     timed = [MIXED[1], MIXED[2]]
     assert answers("sí a las dos", timed) == "--?"
+    assert answers("sí a las 2", [Question(["llamar a Luis", "mañana a las 9"]), MIXED[1]]) == "--?"
     assert answers("sí, las dos", timed) == "yy"
     assert answers("sí a ambas", timed) == "yy"
 
@@ -271,6 +272,8 @@ def test_words_for_both_that_may_be_a_time_are_doubt_where_a_time_is_asked():
         ("b.txt", "hello", "yes to both"),
         ("a1.txt", "a.txt", "yes to a11.txt"),
         ("b.txt", "c.txt", "yes to bb.txt"),
+        ("a.txt", "c.txt", "yes to a file"),
+        ("the.txt", "que.txt", "yes to the file"),
         ("bb.txt", "c.txt", "yes to b.txt, no to c.txt"),
     ],
 )

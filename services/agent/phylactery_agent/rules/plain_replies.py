@@ -73,6 +73,22 @@ _DROPPED: Final = expression(
 )
 
 
+_RETRY: Final = chat_expression(
+    r"(?i)^[¡\s]*(?:(?:no|well|ok|okay|please|can\s+you|could\s+you|you\s+can|bueno|vale|venga|puedes|por\s+favor)[\s,]+)*"
+    r"(?:(?:re)?try(?:\s+(?:it|that))?(?:\s+(?:again|once\s+more|one\s+more\s+time|another\s+time))?"
+    r"|give\s+it\s+another\s+(?:try|go)|ask(?:\s+me)?(?:\s+(?:it|that))?\s+(?:again|once\s+more)"
+    r"|(?:intentalo|intenta|prueba|pruebalo|reintenta|reintentalo|pregunta|preguntame|preguntamelo|preguntalo)"
+    r"(?:\s+(?:otra\s+vez|de\s+nuevo|una\s+vez\s+mas|nuevamente))?|vuelve\s+a\s+(?:intentar|probar|preguntar)(?:lo|me|melo)?"
+    r"|reintentar|otro\s+intento)(?:[\s,]+(?:please|por\s+favor|porfa|thanks|gracias|now|ahora))*[\s.!]*$"
+)
+"""A wish to try once more. What was done or refused is asked for again in words that say so: again."""
+
+
+def wants_retry(text: str) -> bool:
+    """Return True if a text only wants another try, and says of nothing which."""
+    return len(text) <= _LONGEST and _RETRY.match(unaccented(text)) is not None
+
+
 def plain_reply(text: str) -> str:
     """Return the key of the reply to words that no tool handles, or an empty string if there is none."""
     if len(text) > _LONGEST:
@@ -80,6 +96,7 @@ def plain_reply(text: str) -> str:
     answer = read_answer(text)
     found = (
         ("cannot_forget", _FORGET.match(unaccented(text))),
+        ("say_again", wants_retry(text)),
         ("dropped", read_stop(text) != "denied" and (answer == "no" or _DROPPED.match(text) or _takes_all_back(text))),
         ("nothing_waits_at_all", answer == "yes" or is_answer_command(text)),
         ("program", _PROGRAM.match(text)),

@@ -29,7 +29,8 @@ _PAIR: Final = 2
 _QUESTION: Final = re.compile(r"[?¿？…]|\.\s*\.")
 _ADDRESS: Final = re.compile(r"([^\s@]+)@[^\s@]+")
 _FILE_NAME: Final = re.compile(r"(?:.*/)?(([^/\s][^/]*?)\.\w{1,6})")
-_CLOCK: Final = re.compile(r"\d:\d\d|\d{4}-\d\d")
+_CLOCK: Final = re.compile(r"\d:\d\d|\d{4}-\d\d|\ba las?\b|\bat \d", re.IGNORECASE)
+_THINGS: Final = ("file", "mail", "reminder")
 _IS: Final = "is "
 _REST, _OTHER = -1, -2
 """Whatever is named nowhere else in the text, and the only such one."""
@@ -171,7 +172,7 @@ class _Part:
 
 def _parts(words: Sequence[str], table: _Table, questions: Sequence[Question], *, in_order: bool) -> list[_Part]:
     """Return the parts of a text in one language; one that answers, names, answers and names again is two."""
-    names, longest = _names(questions, table), 16
+    names, longest = _names(questions), 16
     plain = tuple(word if word.isdigit() else "".join(plain_words(word)) for word in words)
     parts, part, place = list[_Part](), _Part(), 0
     while place < len(words):
@@ -246,14 +247,15 @@ def _everything(questions: Sequence[Question]) -> frozenset[int]:
     return frozenset(at for at, one in enumerate(questions) if one.is_open)
 
 
-def _names(questions: Sequence[Question], table: _Table) -> Mapping[tuple[str, ...], frozenset[int]]:
+def _names(questions: Sequence[Question]) -> Mapping[tuple[str, ...], frozenset[int]]:
     """Return what names questions, and which: a value, a file's name, who an address is of; no word of the lists."""
     found: dict[tuple[str, ...], set[int]] = {}
+    known = {phrase for table in _tables() for phrase in table}
     for at, question in enumerate(questions):
         for value in question.values:
             for name in _names_of(value.strip()):
-                words = exact_words(name)
-                if words and plain_words(name) not in table and not all(word.isdigit() for word in words):
+                words, plain = exact_words(name), plain_words(name)
+                if "".join(words)[1:] and plain not in known and not all(word.isdigit() for word in words):
                     found.setdefault(words, set()).add(at)
     return {words: frozenset(of) if len(of) == 1 else frozenset() for words, of in found.items()}
 
@@ -271,10 +273,11 @@ def _names_of(value: str) -> Iterator[str]:
 def _things(table: _Table, questions: Sequence[Question]) -> Mapping[tuple[str, ...], str]:
     """Return the words for what exactly one question does as the number of that question, for others as unclear."""
     found = dict[tuple[str, ...], str]()
-    for thing in ("file", "mail", "reminder"):
+    does = [set(plain_words(one.does)) for one in questions]
+    for thing in _THINGS:
         words = {phrase for phrase, kind in table.items() if kind == thing}
-        does = [set(plain_words(one.does)) for one in questions]
-        of = [at for at, said in enumerate(does) if any(said.issuperset(phrase) for phrase in words)]
+        known = {phrase for one in _tables() for phrase, kind in one.items() if kind == thing}
+        of = [at for at, said in enumerate(does) if any(said.issuperset(phrase) for phrase in known)]
         found |= dict.fromkeys(words, f"{_IS}{of[0]}" if len(of) == 1 else "the" if of else "unknown")
     return found
 

@@ -388,7 +388,7 @@ async def test_with_two_cards_a_yes_changes_nothing_and_names_both_and_each_is_a
     assert unclear.reply.text == (
         "No está claro a qué respondes, así que no he cambiado nada. 2 acciones esperan tu sí o tu no:"
         ' «escribe "hola" en notas.txt»; «añade "línea" a lista.txt». Di a cuál, por ejemplo: «sí a la primera,'
-        ' no a la segunda», «sí a las dos» o «no a las dos».'
+        " no a la segunda», «sí a todas» o «no a todas»."
     )
     assert waiting_ids(await ana.thread()) == [
         second.pending_approval.approval_id,

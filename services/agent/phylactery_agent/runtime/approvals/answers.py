@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from phylactery_chassis.errors import FailedPrecondition, NotFound, Unavailable
 from phylactery_understanding.replies.choices import Choices, Question, may_choose, read_choices
@@ -20,6 +20,7 @@ from phylactery_agent.runtime.storage.records import Owner, StoredRun
 from phylactery_agent.tools.registry import ToolRegistry
 
 PENDING = "PENDING"
+_SEVERAL: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,17 +153,18 @@ class ApprovalAnswers:
         if info is None:
             return Question((), number=number, is_open=False)
         values = [value for one in info.arguments if isinstance(value := _value(one.display), str)]
-        does = " ".join(tool_title(info.tool, language, self._tools) for language in get_args(Language))
+        titles = [tool_title(info.tool, language, self._tools) for language in get_args(Language)]
+        does = " ".join([*titles, info.tool.replace("_", " ")])
         return Question(values, does, number, is_open and info.state == PENDING)
 
     async def _says_enough(self, owner: Owner, thread_id: str, read: Choices, waiting: Mapping[str, StoredRun]) -> bool:
         """Return True if words are for what waits: they answer it, or only name some right after it was asked."""
         if read.answers:
             return True
-        if len(waiting) == 1 or not waiting:
-            return False
+        if read.speaks or len(waiting) < _SEVERAL:
+            return read.speaks and bool(waiting)
         newest = await self._runs.newest(owner, thread_id)
-        return read.speaks or newest is None or newest.run_id in {run.run_id for run in waiting.values()}
+        return newest is None or newest.run_id in {run.run_id for run in waiting.values()}
 
     async def look(
         self, owner: Owner, approval_id: str, args_hash: str, *, full: bool = False

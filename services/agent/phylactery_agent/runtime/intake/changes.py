@@ -25,7 +25,7 @@ from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.ports import EffectState
 from phylactery_agent.rules.intents import is_answer, parse_reply, talk_kind
-from phylactery_agent.rules.plain_replies import asks_last_request, plain_reply
+from phylactery_agent.rules.plain_replies import asks_last_request, plain_reply, wants_retry
 from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
 from phylactery_agent.rules.references import (
     cancels,
@@ -222,7 +222,7 @@ class ThreadChanges:
                 break  # too old, not stored, or only a part of a request
             if row.kind != "message" or talk_kind(text) is not None or parse_reply(text) is not None:
                 continue
-            if past_answers and (read_stop(text) is not None or is_answer(text)):
+            if past_answers and (read_stop(text) is not None or is_answer(text) or wants_retry(text)):
                 continue
             if len(text) > _LONGEST_EARLIER or len(found) == _MOST:
                 break

@@ -17,6 +17,7 @@ from phylactery_chassis.util.clock import MICROSECONDS, Clock
 from phylactery_understanding.interpretation.pasting import own_statements
 from phylactery_understanding.replies.answers import read_answer
 
+from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.i18n.texts import say, shortened
 from phylactery_agent.ports import EffectState, Language, LikelyMeaning
 from phylactery_agent.rules.commands import denies_wish
@@ -146,7 +147,8 @@ class LikelyMeanings:
         """Return a meaning with the values that its reply needs from the thread."""
         match meant.key:
             case "repeat":
-                last = next((one.reply for one in earlier if one.reply), "")
+                told = tuple(text.partition("{")[0] for text in in_each_language("repeat").values())
+                last = next((one.reply for one in earlier if one.reply and not one.reply.startswith(told)), "")
                 return (
                     replace(meant, values={"reply": shortened(last, _LONGEST_REPLY)})
                     if last

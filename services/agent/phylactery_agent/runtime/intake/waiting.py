@@ -20,7 +20,7 @@ from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.i18n.texts import is_unknown, shortened
 from phylactery_agent.ports import ApprovalRequest, EffectState, Language
 from phylactery_agent.rules.commands import Command, read_command
-from phylactery_agent.rules.intents import is_answer, parse_reply, without_store_phrase
+from phylactery_agent.rules.intents import WHICH, is_answer, parse_reply, without_store_phrase
 from phylactery_agent.runtime.guests.shares import OVER_SHARE
 from phylactery_agent.runtime.intake.redaction import without_masks_told
 from phylactery_agent.runtime.runs.status import SERVED, RunStatus
@@ -61,6 +61,11 @@ _BESIDE: Final = Query(
     )
 )
 """The other runs of a thread that wait, each with its last turn's message and reply."""
+_SERVED_NEXT: Final = Query(
+    sa.select(INBOX.c.text).where(
+        INBOX.c.thread_key == sa.bindparam("of_thread"), INBOX.c.state == sa.literal_column("'waiting'")
+    )
+)
 _stopping, _last = INBOX.alias(), INBOX.alias()
 _CUT: Final = Query(
     sa.select(RUNS, _last.c.kind, _last.c.text)
@@ -151,7 +156,7 @@ def run_for(
     spoke = sorted(runs, key=lambda run: run.spoke_at or 0, reverse=True)
     waiting = [run for run in spoke if run.approval_id]
     reply = parse_reply(turn.text) if waiting else None
-    if reply is not None or handed_off:
+    if reply is not None or handed_off or (waiting and turn.text == WHICH):
         named = next((run for run in waiting if reply and reply.approval_id in _ids(run)), None)
         return named if named or handed_off else waiting[0]
     if not spoke or passes_by(turn):
@@ -168,6 +173,12 @@ def waiting_beside(connection: Connection, thread_key: str, run_id: str) -> list
     """Return the other runs of a thread that wait for its person, the oldest first."""
     rows = _BESIDE.all(connection, {"of_thread": thread_key, "but_run": run_id})
     return [_waiting(row) for row in sorted(rows, key=lambda row: row.spoke_at or 0)]
+
+
+def answered_next(connection: Connection, thread_key: str) -> set[str]:
+    """Return the approvals that messages of a thread answer which are stored and not served yet."""
+    texts = (to_text(row.text) for row in _SERVED_NEXT.all(connection, {"of_thread": thread_key}))
+    return {reply.approval_id for text in texts if (reply := parse_reply(text)) is not None}
 
 
 def cut_short(connection: Connection, turn_id: str) -> list[WaitingRun]:

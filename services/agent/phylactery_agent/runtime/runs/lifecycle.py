@@ -22,7 +22,14 @@ from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, OVER_SHARE, Shares
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, open_in, pass_on, shown
 from phylactery_agent.runtime.intake.redaction import HIDDEN, masks_told
-from phylactery_agent.runtime.intake.waiting import CLOSING, WaitingRun, card_json, cut_short, waiting_beside
+from phylactery_agent.runtime.intake.waiting import (
+    CLOSING,
+    WaitingRun,
+    answered_next,
+    card_json,
+    cut_short,
+    waiting_beside,
+)
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus, advance
 from phylactery_agent.runtime.storage.events import SILENT, append_event
 from phylactery_agent.runtime.storage.records import Ending, Lease, StoredTurn
@@ -248,7 +255,8 @@ def _pass_by(
 
     A message that stops ends every run, which its reply names, and any other served message those that ask nothing.
     What is left is named at the end of the reply: approvals of the first after they began to wait, and of one that is
-    asked for them; what waits for words not while a form asks, because an answer to the form could be taken for one.
+    asked for them, unless a message that is served next answers it; what waits for words not while a form asks, because
+    an answer to the form could be taken for one.
 
     In the transaction of the turn's end: killed before it, nothing was ended.
     """
@@ -268,6 +276,9 @@ def _pass_by(
     left = [one for one in beside if one not in over and one.run_id not in gone and (one.card or not in_form)]
     asked = any(reply.startswith(say(key, language)) for key in ("pending_some", "answer_to_nothing"))
     told = [one for one in left if asked or not one.card or not (one.reminded or ending.reason in CLOSING)]
+    if any(one.card for one in told):
+        answered = answered_next(connection, lease.thread_key)
+        told = [one for one in told if answered.isdisjoint(asked_for.approval_id for asked_for in one.card)]
     waits = _still_waits(told, language, tools) if reply else ""
     if reply == say("pending_some", language):  # the person asked for exactly this
         return replace(ending, reply_text=waits or say("nothing_waits_at_all", language))
