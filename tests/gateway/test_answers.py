@@ -598,3 +598,51 @@ async def test_a_tap_on_a_button_that_was_pressed_a_while_ago_is_answered(stores
     assert await answered_by(stores, f"{asked}.0", 100) == [("ap_1", True)]
     assert await answered_by(stores, f"{asked}.0", 200) == [("ap_1", True)]
     assert await answered_by(stores, f"{asked}.1", 201) == [("ap_1", False)], "the other button is no second tap"
+
+
+@pytest.mark.parametrize(
+    "words", ["sí a la primera y no a la segunda", "yes to b.txt, no to a.txt", "las dos", "ninguna"]
+)
+async def test_words_that_say_which_of_several_go_on_with_all_that_is_before_the_person(
+    stores: Stores, words: str
+) -> None:
+    for name in ("ap_1", "ap_2"):
+        await stores.told(card(name))
+        await stores.send()
+    await stores.told(Outgoing("It is four o'clock."))
+    await stores.send()
+    stores.seconds = 100
+    await stores.say(words)
+    turn = await stores.turn()
+    assert turn is not None
+    assert (turn.text, turn.approval_id, list(turn.shown)) == (words, "", [])
+    assert list(turn.named) == [("ap_1", "hash of ap_1", 0), ("ap_2", "hash of ap_2", 0)]
+
+
+async def test_what_was_not_shown_before_the_words_or_not_whole_cannot_be_named(stores: Stores) -> None:
+    await stores.told(card("ap_1"))
+    await stores.send()
+    hidden = card("ap_2")
+    await stores.told(
+        Outgoing(hidden.text, tuple(Option(one.title, {**one.does, "extent": "hidden"}) for one in hidden.options))
+    )
+    await stores.send()
+    stores.seconds = 100
+    await stores.told(card("ap_3"))
+    await stores.send()
+    await stores.say("sí a la primera, no a la segunda", at=50)
+    turn = await stores.turn()
+    assert turn is not None
+    assert list(turn.named) == [("ap_1", "hash of ap_1", -1)]
+
+
+async def test_a_quotation_names_nothing_beside_it(stores: Stores) -> None:
+    await stores.told(card("ap_1"))
+    first = await stores.send()
+    await stores.told(card("ap_2"))
+    await stores.send()
+    stores.seconds = 100
+    await stores.say("no a la primera", refers_to=first)
+    turn = await stores.turn()
+    assert turn is not None
+    assert (list(turn.shown), list(turn.named)) == ([("ap_1", "hash of ap_1")], [])
