@@ -200,8 +200,99 @@ def test_replacing_a_file_that_nobody_read_asks_with_that_reason(words: str) -> 
     )
 
 
-@pytest.mark.parametrize("content", ["hola", "hola, ¿qué tal?", ""])
+@pytest.mark.parametrize("content", ["hola", "hola, ¿qué tal?"])
 def test_what_the_person_spells_out_replaces_a_file_that_nobody_read(content: str) -> None:
     words = f'Reemplaza el contenido de compra.txt por "{content}"'
     assert not told(write(content, look("compra.txt"), path="compra.txt", words=words)).cut_short
     assert told(write(f"{content} y más", look("compra.txt"), path="compra.txt", words=words)).cut_short
+
+
+# (words, what the model wants to be the whole file, whether they presuppose that there is one)
+ADDED = [
+    ("put eggs in shopping.txt too", "eggs", True),
+    ("put eggs in shopping.txt as well", "eggs", True),
+    ("write eggs in shopping.txt also", "eggs", True),
+    ("save eggs in shopping.txt on top of that", "eggs", True),
+    ("stick eggs in shopping.txt", "eggs", True),
+    ("add eggs to shopping.txt", "eggs", True),
+    ("append eggs to shopping.txt", "eggs", True),
+    ("put one more line in shopping.txt: eggs", "eggs", True),
+    ("mete pan en compra.txt", "pan", True),
+    ("mete también pan en compra.txt", "pan", True),
+    ("pon también pan en compra.txt", "pan", True),
+    ("guarda pan en compra.txt también", "pan", True),
+    ("escribe además pan en compra.txt", "pan", True),
+    ("apunta pan en compra.txt", "pan", True),
+    ("anota pan en compra.txt", "pan", True),
+    ("agrega pan a compra.txt", "pan", True),
+    ("añade pan a compra.txt", "pan", True),
+    ("change the first line of shopping.txt to eggs", "eggs", True),
+    ("overwrite the last line of shopping.txt with eggs", "eggs", True),
+    ("replace eggs in shopping.txt", "eggs", True),
+    ("update eggs in shopping.txt", "eggs", True),
+    ("update shopping.txt with eggs", "eggs", True),
+    ("actualiza compra.txt con pan", "pan", True),
+    ("edita compra.txt con pan", "pan", True),
+    ("put eggs in shopping.txt", "eggs", False),
+    ("put \"eggs\" in shopping.txt", "eggs", False),
+    ("write eggs in shopping.txt", "eggs", False),
+    ("note eggs in shopping.txt", "eggs", False),
+    ("pon pan en compra.txt", "pan", False),
+    ("deja pan en compra.txt", "pan", False),
+    ("clear the first line of shopping.txt", "", False),
+    ("borra la primera línea de compra.txt", "", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "content", "presupposes"), ADDED)
+def test_words_that_add_replace_no_file_that_nobody_read(words: str, content: str, presupposes: bool) -> None:
+    path = next(one.strip(":") for one in words.split() if ".txt" in one)
+    verdict = write(content, look(path), path=path, words=words)
+    assert verdict.decision is Decision.AUTH_REQUIRED
+    assert says(verdict, "write.cut-short")
+    if presupposes:
+        assert write(content, path=path, words=words).decision is Decision.AUTH_REQUIRED, "whoever does not look"
+    elif content:
+        assert write(content, look(path, there=False), path=path, words=words).decision is Decision.ALLOW
+
+
+@pytest.mark.parametrize(
+    ("words", "content"),
+    [
+        ("replace the content of shopping.txt with eggs", "eggs"),
+        ("replace everything in shopping.txt with eggs", "eggs"),
+        ("overwrite shopping.txt with eggs", "eggs"),
+        ("sobrescribe compra.txt con pan", "pan"),
+        ("sustituye el contenido de compra.txt por pan", "pan"),
+        ("vacía compra.txt", ""),
+    ],
+)
+def test_words_that_say_what_a_whole_file_becomes_replace_it(words: str, content: str) -> None:
+    path = next(one for one in words.split() if ".txt" in one)
+    for pieces in ((look(path),), (), (look(path), read("milk", path))):
+        assert write(content, *pieces, path=path, words=words).decision is Decision.ALLOW
+    if content:
+        assert write(f"{content} y más", look(path), path=path, words=words).decision is Decision.AUTH_REQUIRED
+
+
+@pytest.mark.parametrize("words", ["pon pan en compra.txt", "pon también pan en compra.txt"])
+def test_what_was_read_is_kept_where_words_add_to_it(words: str) -> None:
+    seen = look("compra.txt"), read("leche\nhuevos\n", "compra.txt")
+    for loses in ("pan", "leche\npan", "huevos\npan"):
+        assert write(loses, *seen, path="compra.txt", words=words).decision is Decision.AUTH_REQUIRED
+    first = look("compra.txt"), read("leche", "compra.txt")
+    assert write("pan", *first, path="compra.txt", words=words).decision is Decision.AUTH_REQUIRED
+
+
+@pytest.mark.parametrize(
+    ("words", "content", "path"),
+    [
+        ("also write eggs in shopping.txt", "eggs", "shopping.txt"),
+        ("write eggs in shopping.txt and in list.txt too", "eggs", "list.txt"),
+        ("escribe pan en compra.txt y también en lista.txt", "pan", "compra.txt"),
+        ('write "me too" in shopping.txt', "me too", "shopping.txt"),
+        ('escribe "yo también" en compra.txt', "yo también", "compra.txt"),
+    ],
+)
+def test_a_word_about_another_request_or_file_adds_nothing(words: str, content: str, path: str) -> None:
+    assert write(content, path=path, words=words).decision is Decision.ALLOW

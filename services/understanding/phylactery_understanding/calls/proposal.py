@@ -182,8 +182,8 @@ class Call:
 
     ``effects`` are the tool's effects by its name, ``phrases`` the verbs of its phrases, each with the stems of words
     one of which must accompany it, and ``nouns`` the stems of its object; all from the catalog. ``exists`` says that
-    the target was seen to exist before, ``read`` that the target's text was read in this task, and ``texts`` have the
-    stems of texts that the user pointed to and that were read.
+    the target was seen to exist before, ``read`` that the target's text was read in this task, ``keeps`` that the call's
+    content has all of that text, and ``texts`` have the stems of texts that the user pointed to and that were read.
     """
 
     tool: str
@@ -194,6 +194,7 @@ class Call:
     reads: bool = False
     exists: bool = False
     read: bool = False
+    keeps: bool = False
     texts: Source = field(default_factory=Source)
     day: date | None = None
 

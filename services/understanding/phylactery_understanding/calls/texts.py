@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from phylactery_understanding.calls.content.fidelity import fidelity
 from phylactery_understanding.calls.content.quotation import is_written_so
 from phylactery_understanding.calls.match import MODE_FLAGS, Match
 from phylactery_understanding.calls.proposal import Argument, names_of, plain_values
-from phylactery_understanding.language.text import Kind, fold, is_disguised, tokenize
+from phylactery_understanding.language.lexicon import Verb
+from phylactery_understanding.language.text import Kind, fold, is_disguised, is_file_name, tokenize
 from phylactery_understanding.language.times import read_times, same_hour, times_of
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.dictation import said_beside
-from phylactery_understanding.requests.model import Fault
+from phylactery_understanding.requests.model import Fault, Label
 
 _APPENDING: Final = frozenset({"add", "append"})
+_CHANGING: Final = frozenset({"edit", "change", "update"})
+_MAKING: Final = frozenset({"put", "record", "write", "create", "make"})
 _EMPTYING: Final = word_set("emptying")
 _MORE: Final = word_set("more")
 _LINES: Final = word_set("lines")
+_BESIDES: Final = word_set("besides")
 
 
 def mode_fault(match: Match) -> Fault | None:
-    """Return a fault if a text replaces another although words were to be added, or the reverse."""
+    """Return a fault if a text replaces another although words were to be added, or the reverse.
+
+    A file that is there and was not read in the task is replaced only where the words say so of the whole of it.
+    """
     meanings = match.ask.verb.meanings
     flag = next((one for one in match.call.arguments if one.name in MODE_FLAGS), None)
     if flag is None:
@@ -36,11 +43,13 @@ def mode_fault(match: Match) -> Fault | None:
         if emptied and match.ask.form not in _EMPTYING and "clear" not in meanings:
             return Fault("mode", "empty")
         if emptied:
-            return None
-        adds = meanings & _APPENDING and not meanings & {"write", "compose", "put"}
-        if (adds or (more and not meanings & {"create", "make"})) and not match.edits:
+            return Fault("mode", "part") if _is_about_lines(match) else None
+        adds = meanings & _APPENDING and not meanings & {"write", "compose"}
+        makes = meanings & {"create", "make"}
+        adds = adds or (more and not makes) or _comes_besides(match)
+        if adds and not (match.edits and match.call.keeps):
             return Fault("mode", "append")
-        if match.call.exists and not meanings & {"replace", "edit", "clear", "change", "update"}:
+        if (match.call.exists or _presumes_file(match.ask.verb)) and not _may_replace(match, meanings, texts):
             return Fault("mode", "replace")
     elif "replace" in meanings or not (more or meanings & (_APPENDING | {"put", "record", "write", "create"})):
         return Fault("mode", "add")
@@ -51,6 +60,64 @@ def _asks_for_more(match: Match) -> bool:
     """Return True if the text is one of several: one more line, three more options."""
     texts = [one.text for one in match.ask.tokens]
     return any(one in _MORE and not _LINES.isdisjoint(texts[at + 1 : at + 3]) for at, one in enumerate(texts))
+
+
+def _comes_besides(match: Match) -> bool:
+    """Return True if the text comes in addition to what is there: put eggs in shopping.txt too.
+
+    In front of the verb, or with several files, such a word is about another request or file.
+    """
+    ask = match.ask
+    if sum(is_file_name(one.text) for one in ask.tokens) > 1:
+        return False
+    verb = next((at for at, label in enumerate(ask.labels) if label is Label.VERB), -1)
+    said = f" {' '.join(one.text for one in ask.tokens[verb + 1 :] if one.kind is not Kind.QUOTE)} "
+    return any(f" {one} " in said for one in _BESIDES)
+
+
+def _presumes_file(verb: Verb) -> bool:
+    """Return True if a verb is for something that is there: replace, update; not put, which makes a file as well.
+
+    An interpretation, which has no verb of a language, calls a file that it makes replaced.
+    """
+    changes = verb.meanings & _CHANGING and not verb.meanings & _MAKING
+    return bool(verb.language) and bool(changes or "replace" in verb.meanings)
+
+
+def _may_replace(match: Match, meanings: Collection[str], texts: Sequence[str]) -> bool:
+    """Return True if the words are for a change of what was read, or for a text in the place of a whole file."""
+    if not meanings & {"replace", "clear", *_CHANGING}:
+        return False
+    if match.call.read:
+        return match.call.keeps or "replace" in meanings or not meanings & _APPENDING
+    return _replaces_all(match, meanings, texts)
+
+
+def _replaces_all(match: Match, meanings: Collection[str], texts: Sequence[str]) -> bool:
+    """Return True if the words say that a text takes the place of a whole file: replace a.txt with it.
+
+    Named behind the text, the file is where it is to go: in "replace eggs in a.txt" the eggs are what is replaced.
+    """
+    ask = match.ask
+    if not meanings & {"replace", "clear"} or _is_about_lines(match):
+        return False
+    targets = [fold(str(one.value)) for one in match.call.arguments if one.control]
+    places = (at for at, one in enumerate(ask.tokens) if any(_names(one.text, target) for target in targets))
+    place = 0 if ask.refers else next(places, len(ask.tokens))
+    words = {word.text for one in texts for word in tokenize(one)} | {fold(one.strip()) for one in texts}
+    return not any(
+        token.text in words and label not in {Label.VERB, Label.ARTICLE, Label.FILLER}
+        for token, label in zip(ask.tokens[:place], ask.labels, strict=False)
+    )
+
+
+def _names(text: str, path: str) -> bool:
+    return text == path or path.endswith(f"/{text}")
+
+
+def _is_about_lines(match: Match) -> bool:
+    """Return True if a part of a text is named: its first line."""
+    return any(one.text in _LINES for one in match.ask.tokens)
 
 
 def dictated_otherwise(match: Match, argument: Argument) -> Fault | None:

@@ -135,13 +135,14 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
     told = list(
         dict.fromkeys(content_signals(index, _contents(tool, leaves), _reached(tool, evidence), _files(tool, leaves)))
     )
-    told += unseen_signals(index, tool, bound, _replaced(tool, leaves), list(_contents(tool, leaves)))
+    asked = known.level is Level.CLEAR
+    told += unseen_signals(index, tool, bound, _replaced(tool, leaves), list(_contents(tool, leaves)), asked=asked)
     if any(len(of_one) >= MAX_LEAVES for of_one in leaves.values()):
         told.append((1, _TOO_MANY))
     found = [one for of in control or evidence for one in told_of.get(of, ((of.origin, of.place),))]
     yes = confirmed(index, tool)
     foreign = _is_from_others(index, found, evidence, known)
-    asked = replace(known, level=Level.HALF, words=yes or known.words)
+    half = replace(known, level=Level.HALF, words=yes or known.words)
     return TaskFacts(
         shown=True,
         intent=max(int(known.level), 0),
@@ -163,7 +164,7 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
             in_text=is_in_text(index, tool),
             confirmed=bool(yes),
         ),
-        pointed=foreign and known.level is Level.NONE and not _is_from_others(index, found, evidence, asked),
+        pointed=foreign and known.level is Level.NONE and not _is_from_others(index, found, evidence, half),
         own=any(level == NAMED and place not in IDLE for level, place in found),
         read=bool(index.results),
     )

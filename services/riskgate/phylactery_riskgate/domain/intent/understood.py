@@ -37,14 +37,14 @@ from phylactery_understanding.requests.parser import parse
 
 from phylactery_riskgate.domain.intent import folding, spelling
 from phylactery_riskgate.domain.intent.hearing import ANYTHING, delegates, meanings_of, request_number, requests_in
-from phylactery_riskgate.domain.intent.index import LOOK, TaskIndex
+from phylactery_riskgate.domain.intent.index import LOOK, Result, TaskIndex
 from phylactery_riskgate.domain.intent.languages import SMALL
 from phylactery_riskgate.domain.intent.listing import is_key
 from phylactery_riskgate.domain.intent.model import CONFIRMED
 from phylactery_riskgate.domain.intent.origin.literals import number
 from phylactery_riskgate.domain.intent.origin.naming import Value, telling
 from phylactery_riskgate.domain.intent.origin.pasting import own_part
-from phylactery_riskgate.domain.intent.origin.prints import prints
+from phylactery_riskgate.domain.intent.origin.prints import prints, token_prints
 from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool
 
 Roles = Callable[[str], str]
@@ -53,6 +53,8 @@ _MOST_ITEMS: Final = 200
 """The field that the result of a look at a file has if the file exists."""
 _PERSONS: Final = frozenset({"principal", "url"})
 _MOST_VALUES: Final = 20
+_TWO_WORDS: Final = 2
+"""The number of prints that two equal words have: one for the word, one for both."""
 _MOST_AMENDMENTS: Final = 8
 """The number of messages that may each amend the one before."""
 USED_UP: Final = "used-up"
@@ -329,6 +331,7 @@ def _call(index: TaskIndex, tool: CatalogTool, bound: BoundCall, role: Roles, me
         reads=tool.effect == "read",
         exists=bool(target) and _exists(index, target),
         read=bool(target) and _was_read(index, target),
+        keeps=bool(target) and _keeps(index, target, arguments),
         texts=_texts(index),
         day=index.day,
     )
@@ -418,8 +421,33 @@ def _exists(index: TaskIndex, path: str) -> bool:
 
 
 def _was_read(index: TaskIndex, path: str) -> bool:
+    return next(_readings(index, path), None) is not None
+
+
+def _readings(index: TaskIndex, path: str) -> Iterator[Result]:
+    """Yield the results of reading a file, the newest first."""
     norm = " ".join(folding.tokens(folding.fold(path)))
-    return any(not result.made and result.tool != LOOK and norm in result.arguments for result in index.results)
+    for result in reversed(index.results):
+        if not result.made and result.tool != LOOK and norm in result.arguments:
+            yield result
+
+
+def _keeps(index: TaskIndex, path: str, arguments: Sequence[Argument]) -> bool:
+    """Return True if the contents of a call have all words of a file as it was last read, with text in one place more.
+
+    Such a place parts two words that followed each other.
+    """
+    reading = next(_readings(index, path), None)
+    if reading is None or reading.cut:
+        return False
+    words = folding.tokens(folding.fold("\n".join(_written_texts(arguments))))
+    held = reading.all_prints
+    missing = len(held - token_prints(words, len(words))[0])
+    return missing <= (1 if len(held) > _TWO_WORDS else 0)
+
+
+def _written_texts(arguments: Sequence[Argument]) -> Iterator[str]:
+    return (str(value) for one in arguments if one.role == "content" for value in plain_values(one.value))
 
 
 def _texts(index: TaskIndex) -> Source:

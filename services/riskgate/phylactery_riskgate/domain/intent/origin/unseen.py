@@ -16,11 +16,18 @@ from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 
 
 def unseen_signals(
-    index: TaskIndex, tool: CatalogTool, bound: BoundCall, replaced: Collection[str], contents: Collection[str]
+    index: TaskIndex,
+    tool: CatalogTool,
+    bound: BoundCall,
+    replaced: Collection[str],
+    contents: Collection[str],
+    *,
+    asked: bool,
 ) -> Iterator[Signal]:
     """Return the signals in all of the arguments of a call that changes something, names of fields included.
 
-    ``replaced`` are the paths and objects that the ``contents`` of the call are written to.
+    ``replaced`` are the paths and objects that the ``contents`` of the call are written to; ``asked`` says that the
+    user's words clearly ask for the call.
     """
     if tool.effect == "read":
         return
@@ -32,7 +39,7 @@ def unseen_signals(
     adds = any(bound.arguments.get(flag) is True for flag in MODE_FLAGS)
     over = not adds and (
         not index.seen_in_part.isdisjoint(map(folding.last_token, replaced))
-        or (any(map(index.is_unread, replaced)) and not _are_said(index, contents))
+        or (any(map(index.is_unread, replaced)) and not (asked and _are_said(index, contents)))
     )
     if over or any(mark not in said for mark in marks):
         yield 1, CUT_SHORT
