@@ -234,7 +234,7 @@ ADDED = [
     ("actualiza compra.txt con pan", "pan", True),
     ("edita compra.txt con pan", "pan", True),
     ("put eggs in shopping.txt", "eggs", False),
-    ("put \"eggs\" in shopping.txt", "eggs", False),
+    ('put "eggs" in shopping.txt', "eggs", False),
     ("write eggs in shopping.txt", "eggs", False),
     ("note eggs in shopping.txt", "eggs", False),
     ("pon pan en compra.txt", "pan", False),
