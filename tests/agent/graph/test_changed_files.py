@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +210,40 @@ async def test_a_yes_is_for_the_file_that_the_card_was_about(
     again = await ana.say(words, "t2")
     await answer(ana, again.pending_approval)
     assert path.read_text() == "hola"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ('escribe "hola" en compra.txt', "esto se pidió antes de que me actualizaran"),
+        ('write "hola" to compra.txt', "this was asked before I was updated"),
+    ],
+)
+async def test_a_yes_to_what_was_asked_before_an_upgrade_replaces_nothing(
+    asking: System, words: str, told: str
+) -> None:
+    ana, path = somebody(asking)
+    path.write_text(BEFORE)
+    asked = await ana.say(words)
+    with closing(sqlite3.connect(asking.folder / "agent" / "agent.db")) as database, database:
+        database.execute("UPDATE agent_tool_calls SET content_hash = ''")  # as a version before the column left it
+    await answer(ana, asked.pending_approval)
+    assert path.read_text() == BEFORE
+    assert told in (await ana.transcript())[-1][1]
+    await answer(ana, (await ana.say(words, "t2")).pending_approval)
+    assert path.read_text() == "hola"
+
+
+@pytest.mark.parametrize("words", ['escribe "hola" en compra.txt', 'añade "hola" a compra.txt'])
+async def test_what_was_asked_before_an_upgrade_makes_a_file_or_adds_to_one(asking: System, words: str) -> None:
+    ana, path = somebody(asking)
+    if words.startswith("añade"):
+        path.write_text(BEFORE)
+    asked = await ana.say(words)
+    with closing(sqlite3.connect(asking.folder / "agent" / "agent.db")) as database, database:
+        database.execute("UPDATE agent_tool_calls SET content_hash = ''")
+    await answer(ana, asked.pending_approval)
+    assert path.read_text().rstrip("\n") == (f"{BEFORE}hola" if words.startswith("añade") else "hola")
 
 
 async def test_two_writes_on_one_card_are_both_done(asking: System) -> None:

@@ -272,6 +272,7 @@ error_NOT_A_FOLDER = that is not a folder
 error_NOTHING_TO_UNDO = there is no change to undo in this conversation; if it was in another one, name the file
 error_NOT_NOTED = I cannot change files right now, and I changed nothing; tell whoever runs this service
 error_CHANGED_SINCE = the file has changed since I last looked at it, so I leave it as it is
+error_REPLACES_UNKNOWN = this was asked before I was updated, and I no longer know which version of the file you meant; I left it as it is, so please ask me again
 error_UNDO_NOT_KEPT = I could not keep what was there before, so I have changed nothing
 error_UNDO_OTHER = something else was done or taken back in between; say “undo” again to take back the last thing
 error_UNDO_FAILED = it could not be put back; please look at it yourself

@@ -270,6 +270,7 @@ error_NOT_A_FOLDER = eso no es una carpeta
 error_NOTHING_TO_UNDO = en esta conversación no hay ningún cambio que deshacer; si fue en otra, di el nombre del archivo
 error_NOT_NOTED = no puedo cambiar archivos ahora mismo, y no he cambiado nada; avisa a quien administra este servicio
 error_CHANGED_SINCE = el archivo ha cambiado desde la última vez que lo miré, así que lo dejo como está
+error_REPLACES_UNKNOWN = esto se pidió antes de que me actualizaran y ya no sé qué versión del archivo querías cambiar; lo he dejado como está, pídemelo otra vez
 error_UNDO_NOT_KEPT = no he podido guardar lo que había antes, así que no he cambiado nada
 error_UNDO_OTHER = entretanto se ha hecho o deshecho otra cosa; di «deshaz» otra vez para deshacer lo último
 error_UNDO_FAILED = no se ha podido dejar como estaba; míralo tú, por favor

@@ -9,6 +9,7 @@ from phylactery_agent.ports.forms import Submissions
 from phylactery_agent.ports.gate import (
     LOW_STAKES,
     NO_FILE,
+    UNHASHED,
     ApprovalInfo,
     BoundCall,
     CallContext,
@@ -72,6 +73,7 @@ from phylactery_agent.ports.undo import DoneEffect, ReversalResult, Undoing
 __all__ = [
     "LOW_STAKES",
     "NO_FILE",
+    "UNHASHED",
     "ApprovalInfo",
     "ApprovalRequest",
     "BoundCall",

@@ -35,6 +35,8 @@ class GateRefusedError(Exception):
 
 NO_FILE: Final = "-"
 """In place of a hash: there is no file."""
+UNHASHED: Final = "?"
+"""In place of a hash: the call was proposed by a version that recorded none."""
 
 
 @dataclass(frozen=True, slots=True)

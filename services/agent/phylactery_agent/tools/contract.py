@@ -55,6 +55,7 @@ FINAL_ERRORS: Final = frozenset(
         "NOTHING_TO_UNDO",
         "NOT_NOTED",
         "CHANGED_SINCE",
+        "REPLACES_UNKNOWN",
         "UNDO_OTHER",
         "UNDO_FAILED",
         "UNDO_GONE",
@@ -242,7 +243,10 @@ class Invocation:
     files: SentFiles | None = None
     """None where no files are sent."""
     content_hash: str = ""
-    """The file that the call may send or replace, as it was when it was proposed: see ProposedCall."""
+    """The file that the call may send or replace, as it was when it was proposed: see ProposedCall.
+
+    UNHASHED for a write of which that is not known: it may make a file, and replaces none.
+    """
     submissions: Submissions | None = None
     """None without a store of submissions."""
     calls: Sequence[LedgerRow] = ()

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ValidationError
 from phylactery_agent.media.reading import MediaReader
 from phylactery_agent.ports import (
     NO_FILE,
+    UNHASHED,
     BoundCall,
     LedgerRow,
     Memories,
@@ -255,6 +256,8 @@ class Executor:
             EffectInDoubtError: The tool failed and the outcome of its effect is unknown.
         """
         spec, implementation, args = await self._admit(receipt, bound, execution, keys)
+        if not content_hash and isinstance(args, WriteFileArguments) and not args.append:
+            content_hash = UNHASHED
         invocation = Invocation(
             args,
             execution.effect_key,

@@ -24,7 +24,7 @@ import rfc8785
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.crashpoints import reach
 
-from phylactery_agent.ports import NO_FILE, DoneEffect, EffectState
+from phylactery_agent.ports import NO_FILE, UNHASHED, DoneEffect, EffectState
 from phylactery_agent.tools.builtin.journal import EffectJournal, JournalNote, JournalUnavailableError
 from phylactery_agent.tools.builtin.sandbox import (
     RESERVED_PREFIX,
@@ -131,7 +131,7 @@ class FileTools:
 
         Raises:
             ToolFailedError: FILE_TOO_LARGE, NOT_FOUND for a missing folder, CHANGED_SINCE if the file is not what the
-                run knows, NAME_ALIKE for a new name that reads as another one in the folder, TIMEOUT, NOT_NOTED,
+                run knows, REPLACES_UNKNOWN if that was not recorded, NAME_ALIKE for a new name that reads as another one in the folder, TIMEOUT, NOT_NOTED,
                 IO_ERROR, or a code of Sandbox.
             EffectUnknownError: The outcome of an earlier attempt can no longer be determined.
         """
@@ -239,11 +239,17 @@ class FileTools:
     ) -> None:
         """Raise ToolFailedError CHANGED_SINCE if a call would replace a version that its run does not know.
 
-        Raise NAME_ALIKE if the file is new and there is an ``other`` whose name reads alike.
+        Raise REPLACES_UNKNOWN if it would replace any and was proposed by a version that did not record which, and
+        NAME_ALIKE if the file is new and there is an ``other`` whose name reads alike.
         """
         if other:
             raise ToolFailedError("NAME_ALIKE", f"there is another one that reads alike: {other!a}")
-        if not args.append and invocation.content_hash and sha256(before) not in self._known(args, invocation):
+        if args.append or not invocation.content_hash:
+            return
+        if invocation.content_hash == UNHASHED:
+            if before is not None:
+                raise ToolFailedError("REPLACES_UNKNOWN", "which version of the file is replaced was not recorded")
+        elif sha256(before) not in self._known(args, invocation):
             raise _changed_since()
 
     def _known(self, args: WriteFileArguments, invocation: Invocation) -> Collection[str]:
