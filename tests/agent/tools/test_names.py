@@ -7,6 +7,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from phylactery.agent.v1 import chat_pb2
 from phylactery_agent.tools.builtin.files import FileTools
 from phylactery_agent.tools.builtin.listing import FolderTools
 from phylactery_agent.tools.contract import Invocation, ToolFailedError
@@ -130,7 +131,7 @@ async def test_a_person_finds_the_file_by_its_name_in_a_conversation(tmp_path: P
     "name",
     [
         "notes.txt", "NOTES.TXT", "Notes.txt ", " Notes.txt", "Notes.txt.", "No\u200btes.txt", "Ｎotes.txt",
-        "Notes.txt\u00a0", "\ufeffNotes.txt",
+        "Notes.txt\u00a0", "\ufeffNotes.txt", "Notes.txt\ufe0f", "No\u034ftes.txt", "𝐍otes.txt",
     ],
 )  # fmt: skip
 async def test_no_new_file_is_made_whose_name_reads_as_that_of_another(tmp_path: Path, name: str) -> None:
@@ -143,6 +144,64 @@ async def test_no_new_file_is_made_whose_name_reads_as_that_of_another(tmp_path:
     assert [one.name for one in box.iterdir()] == ["Notes.txt"]
     await files.write_file(_write("Notes.txt", append=True))
     assert (box / "Notes.txt").read_text() == "one\nx\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("m2.txt", "m².txt"), ("m²", "m³"), ("h2o.txt", "h₂o.txt"), ("no1.txt", "nº1.txt"), ("1a.txt", "1ª.txt"),
+        ("tm.txt", "™.txt"), ("plan 1.txt", "plan ①.txt"), ("1⁄2.txt", "½.txt"), ("kg.txt", "㎏.txt"),
+        ("cana.txt", "caña.txt"), ("a-b.txt", "a_b.txt"), ("a b.txt", "ab.txt"), ("a.txt", "a.txt.txt"), ("a", "b"),
+    ],
+)  # fmt: skip
+async def test_names_that_are_seen_apart_are_two_files(tmp_path: Path, name: str, other: str) -> None:
+    files = file_tools_in(tmp_path)
+    for one in (name, other):
+        await files.write_file(_write(one))
+    assert sorted(one.name for one in (tmp_path / "sandbox").iterdir()) == sorted([name, other])
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("file.txt", "ﬁle.txt"), ("my list.txt", "my  list.txt"), ("my list.txt", "my\u2003list.txt"),
+        ("wait....txt", "wait….txt"), ("caña.txt", "CAN\u0303A.TXT"), ("straße.txt", "STRASSE.txt"), ("❤", "❤\ufe0f"),
+        ("xii.txt", "Ⅻ.txt"), ("カ.txt", "ｶ.txt"), ("ab.txt", "a\u3164b.txt"),
+    ],
+)  # fmt: skip
+async def test_names_that_are_seen_or_stored_as_one_are_alike_both_ways(tmp_path: Path, name: str, other: str) -> None:
+    for number, (first, second) in enumerate([(name, other), (other, name)]):
+        files = file_tools_in(tmp_path / str(number))
+        await files.write_file(_write(first))
+        with pytest.raises(ToolFailedError, match="NAME_ALIKE"):
+            await files.write_file(_write(second))
+
+
+@pytest.mark.parametrize("asks", [False, True])
+async def test_a_name_that_reads_as_another_is_refused_before_anybody_is_asked(tmp_path: Path, asks: bool) -> None:
+    async with open_system(tmp_path, asks=asks) as system:
+        ana, box = system.person("ana"), system.sandbox_of("ana")
+        (box / "Notas.txt").write_text("uno\n")
+        for words in ('escribe "x" en notas.txt', 'añade "x" a notas.txt', 'write "x" to NOTAS.txt'):
+            said = await ana.say(words)
+            assert said.run.status == DONE
+            assert not said.pending_approval.approval_id
+            assert "looks the same" in said.reply.text or "se lee igual" in said.reply.text
+        assert {one.name: one.read_text() for one in box.iterdir()} == {"Notas.txt": "uno\n"}
+
+
+async def test_a_name_that_reads_as_one_made_since_the_card_is_refused_when_it_is_written(tmp_path: Path) -> None:
+    async with open_system(tmp_path, asks=True) as system:
+        ana, box = system.person("ana"), system.sandbox_of("ana")
+        asked = (await ana.say('escribe "x" en notas.txt')).pending_approval
+        (box / "Notas.txt").write_text("uno\n")
+        request = chat_pb2.AnswerApprovalRequest(
+            request_id="answer-0001", approval_id=asked.approval_id, args_hash=asked.args_hash, approve=True
+        )
+        answered = await ana.chat.AnswerApproval(request, metadata=ana.metadata, timeout=60)
+        assert not answered.pending_approval.approval_id
+        assert "se lee igual" in (await ana.transcript())[-1][1]
+        assert {one.name: one.read_text() for one in box.iterdir()} == {"Notas.txt": "uno\n"}
 
 
 async def test_one_that_is_there_is_written_whatever_else_reads_alike(tmp_path: Path) -> None:

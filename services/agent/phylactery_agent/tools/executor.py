@@ -31,7 +31,7 @@ from phylactery_agent.ports import (
     Submissions,
     Undoing,
 )
-from phylactery_agent.tools.builtin import builtin_implementations, file_content, file_to_replace
+from phylactery_agent.tools.builtin import builtin_implementations, file_content, file_to_replace, name_alike
 from phylactery_agent.tools.builtin.former_files import FileEffect, FormerFiles, FormerFolder, Moved, name_versions
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.sending import content_of
@@ -217,6 +217,18 @@ class Executor:
         except ValidationError:
             return ""
         return sha256(await asyncio.to_thread(file_content, self._workspaces, tenant, user_id, path)) or missing
+
+    async def refusal(self, tenant: str, user_id: str, tool: str, args: Mapping[str, Any]) -> str:
+        """Return the code with which a call would fail, as far as that is known before it is asked about, or "".
+
+        It needs no receipt, because reading changes nothing, and the tool looks again when it runs.
+        """
+        try:
+            path = WriteFileArguments.model_validate(dict(args)).path if tool == WRITE_FILE.name else ""
+        except ValidationError:
+            path = ""
+        other = path and await asyncio.to_thread(name_alike, self._workspaces, tenant, user_id, path)
+        return "NAME_ALIKE" if other else ""
 
     async def sent_content(self, tenant: str, user_id: str, path: str, content_hash: str) -> bytes | None:
         """Return the content of a file that was sent, or None if neither the file nor a kept version has this hash."""

@@ -182,8 +182,8 @@ class Call:
 
     ``effects`` are the tool's effects by its name, ``phrases`` the verbs of its phrases, each with the stems of words
     one of which must accompany it, and ``nouns`` the stems of its object; all from the catalog. ``exists`` says that
-    the target was seen to exist before, ``read`` that the target's text was read in this task, ``keeps`` that the call's content
-    has all of that text, and ``texts`` have the stems of texts that the user pointed to and that were read.
+    the target was seen to exist before, ``read`` that the target's text was read in this task, ``keeps`` that the
+    content has all of that text, and ``texts`` have the stems of texts that the user pointed to and that were read.
     """
 
     tool: str

@@ -21,7 +21,7 @@ from phylactery_agent.tools.builtin.reminders import (
     uncancel_reminders,
     uncreate_reminder,
 )
-from phylactery_agent.tools.builtin.sandbox import Sandbox
+from phylactery_agent.tools.builtin.sandbox import Sandbox, alike
 from phylactery_agent.tools.builtin.sending import SendingTools
 from phylactery_agent.tools.builtin.texts import echo, read_output, rehydrate_output, search_output
 from phylactery_agent.tools.builtin.undo import how_far, part_of, take_back
@@ -32,7 +32,7 @@ from phylactery_agent.tools.contract import Implementation, Invocation, Reconcil
 from phylactery_agent.tools.network_policy import MailSettings, WebSettings
 from phylactery_agent.tools.registry import TOOL_DISABLED
 
-__all__ = ["builtin_implementations", "file_content", "file_to_replace"]
+__all__ = ["builtin_implementations", "file_content", "file_to_replace", "name_alike"]
 
 
 class _PersonFiles:
@@ -90,6 +90,15 @@ def file_to_replace(workspaces: Workspaces, tenant: str, user_id: str, path: str
     except (ToolFailedError, OSError):  # then the write fails as well
         return None
     return found if json.loads(found)["exists"] else None
+
+
+def name_alike(workspaces: Workspaces, tenant: str, user_id: str, path: str) -> str:
+    """Return the name of a person's file that reads as that of a new one at a path, or an empty string."""
+    try:
+        with workspaces.of(tenant, user_id).parent(path, writes=True) as (folder, name):
+            return alike(folder, name)
+    except (ToolFailedError, OSError):  # then the write fails as well
+        return ""
 
 
 def file_content(workspaces: Workspaces, tenant: str, user_id: str, path: str) -> bytes | None:

@@ -131,8 +131,8 @@ class FileTools:
 
         Raises:
             ToolFailedError: FILE_TOO_LARGE, NOT_FOUND for a missing folder, CHANGED_SINCE if the file is not what the
-                run knows, REPLACES_UNKNOWN if that was not recorded, NAME_ALIKE for a new name that reads as another one in the folder, TIMEOUT, NOT_NOTED,
-                IO_ERROR, or a code of Sandbox.
+                run knows, REPLACES_UNKNOWN if that was not recorded, NAME_ALIKE for a new name that reads as another
+                one in the folder, TIMEOUT, NOT_NOTED, IO_ERROR, or a code of Sandbox.
             EffectUnknownError: The outcome of an earlier attempt can no longer be determined.
         """
         args = arguments_of(invocation, WriteFileArguments)
@@ -227,7 +227,7 @@ class FileTools:
             if self._is_to_be_done(folder, name, effect):
                 before = self._sandbox.read_bytes(folder, name)
                 try:
-                    self._require_meant(args, invocation, before, "" if before is not None else alike(folder, name))
+                    self._require_meant(args, invocation, before, alike(folder, name))
                 except ToolFailedError:
                     self._forget(folder, effect)  # what an attempt that died left behind
                     raise

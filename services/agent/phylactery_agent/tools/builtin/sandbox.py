@@ -23,6 +23,10 @@ from phylactery_agent.tools.named_folders import SHARED, SharedFolder
 MAX_PATH_CHARS: Final = 400
 MAX_COMPONENT_BYTES: Final = 255
 RESERVED_PREFIX: Final = ".phylactery-"
+_SEEN_APART: Final = frozenset({"<super", "<sub", "<circle", "<square", "<fraction"})
+"""How characters that Unicode calls compatible with plain ones differ from these to the eye."""
+_INVISIBLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | frozenset(map(chr, range(0xFE00, 0xFE10)))
+"""Characters without a shape that are no format characters: fillers, and selectors of a variant."""
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a FIFO must not wait for a writer; it has no effect on a regular file.
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -221,19 +225,31 @@ def _name_there(folder: int, name: str) -> str:
 
 
 def alike(folder: int, name: str) -> str:
-    """Return the name of another entry that people read as the same name, or an empty string if there is none.
+    """Return the name of an entry that people read as a new name, or an empty string if there is none or it is not new.
 
-    Case, width, invisible characters, spaces at either end and dots at the end are easily overlooked.
+    Case, width, ligatures, invisible characters, the number of spaces, those at either end and dots at the end are
+    easily overlooked, and folders of other systems take several of these for one name. What is raised, lowered or
+    circled is seen: m² is not m2, and nº is not no.
     """
-    wanted = _as_read(name)
     with os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in entries if entry.name != name)
+        names = sorted(entry.name for entry in entries)
+    if name in names:
+        return ""
+    wanted = _as_read(name)
     return next((one for one in names if _as_read(one) == wanted), "")
 
 
 def _as_read(name: str) -> str:
-    shown = "".join(one for one in unicodedata.normalize("NFKC", name) if unicodedata.category(one) != "Cf")
-    return shown.casefold().strip().rstrip(" .")
+    shown = "".join(map(_as_seen, unicodedata.normalize("NFC", name)))
+    return " ".join(unicodedata.normalize("NFC", shown).casefold().split()).rstrip(" .")
+
+
+def _as_seen(character: str) -> str:
+    """Return the plain form of a character, empty if it is invisible."""
+    if unicodedata.category(character) == "Cf" or character in _INVISIBLE:
+        return ""
+    how = unicodedata.decomposition(character).partition(">")[0]
+    return character if how in _SEEN_APART else unicodedata.normalize("NFKC", character)
 
 
 def is_there(folder: int, name: str) -> bool:

@@ -78,7 +78,7 @@ async def _asked(state: AgentState, context: TurnContext, planned: PlannedStep) 
 async def _propose(state: AgentState, context: TurnContext, tool: ProposedTool, queue: list[ProposedTool]) -> Outcome:
     budgets = {**state["budgets"], "tool_calls": state["budgets"]["tool_calls"] + 1}
     update = {**_update(tool, queue), "budgets": budgets}
-    refusal = refusal_of(state, context, tool)
+    refusal = await refusal_of(state, context, tool)
     if refusal:
         reasons = [error_text(refusal, state["language"])]
         return Command(
@@ -102,7 +102,7 @@ async def note_proposal(state: AgentState, context: TurnContext, tool: ProposedT
     await context.ledger.propose(replace(proposed_call(tool), content_hash=content_hash), plan_step=tool["step_id"])
 
 
-def refusal_of(state: AgentState, context: TurnContext, tool: ProposedTool) -> str:
+async def refusal_of(state: AgentState, context: TurnContext, tool: ProposedTool) -> str:
     """Return why a call is not even proposed to RiskGate, or an empty string if it is."""
     refusal = "" if tool["canonical_args"] else "INVALID_ARGUMENTS"
     if not may_use(state, context, tool["name"]):
@@ -111,7 +111,7 @@ def refusal_of(state: AgentState, context: TurnContext, tool: ProposedTool) -> s
         refusal = "DO_NOT_STORE"
     if context.tools.refused_reason(tool["name"]) is not None:
         refusal = TOOL_DISABLED
-    return refusal
+    return refusal or await context.executor.refusal(state["tenant"], state["user_id"], tool["name"], tool["args"])
 
 
 def known_after(state: AgentState, tools: ToolRegistry) -> Iterator[ProposedTool]:

@@ -96,7 +96,7 @@ async def _ask_ahead(state: AgentState, context: TurnContext, decisions: list[Ga
     """
     found: list[AskedAhead] = []
     for tool in known_after(state, context.tools):
-        if len(found) == MAX_ASKED_AHEAD or refusal_of(state, context, tool):
+        if len(found) == MAX_ASKED_AHEAD or await refusal_of(state, context, tool):
             break
         await note_proposal(state, context, tool)
         try:
