@@ -296,3 +296,57 @@ def test_what_was_read_is_kept_where_words_add_to_it(words: str) -> None:
 )
 def test_a_word_about_another_request_or_file_adds_nothing(words: str, content: str, path: str) -> None:
     assert write(content, path=path, words=words).decision is Decision.ALLOW
+
+
+SECRET_MASKS = [
+    "***", "**", "sk-***", "sk-proj-****", "xxx", "XXXXXX", "•••", "(hidden)", "(oculto)", "<your key>", "YOUR_API_KEY",
+    "${API_KEY}", "{{secret}}", "tu_clave", "[hidden]", "…", "«openai_key»", "[REDACTED]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mask", SECRET_MASKS)
+@pytest.mark.parametrize("path", ["copy.ini", "config.ini"])
+def test_a_copy_with_anything_in_place_of_a_secret_asks_with_that_reason(mask: str, path: str) -> None:
+    for line in (f"API_KEY={mask}", f'"API_KEY": "{mask}"', f"API_KEY: {mask}"):
+        verdict = write(
+            f"{line}\ndebug=false\n", read(CONFIG, partial=True), path=path, words=f"Copy config.ini to {path}"
+        )
+        assert verdict.decision is Decision.AUTH_REQUIRED
+        assert says(verdict, "write.masked")
+
+
+@pytest.mark.parametrize("text", ["API_KEY=\n", "", "API_KEY\n", "API_KEY=later\n"])
+def test_a_copy_that_leaves_a_secret_out_asks_with_that_reason(text: str) -> None:
+    config = f"host=db.example\n{CONFIG}level=info\n"
+    copied = config.replace(f"API_KEY={KEY}\n", text)
+    verdict = write(copied, read(config, partial=True), path="copy.ini", words="Copy config.ini to copy.ini")
+    assert verdict.decision is Decision.AUTH_REQUIRED
+    assert says(verdict, "write.cut-short")
+
+
+BOOK = "\n".join(f"line {number} of the book about lions and {number * 7919 % 10007} tigers" for number in range(2000))
+COPIES = (
+    "copy book.txt to copy.txt", "save a copy of book.txt as copy.txt", "write the content of book.txt to copy.txt",
+    "copia book.txt a copy.txt", "haz una copia de book.txt en copy.txt", "duplicate book.txt as copy.txt",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", COPIES)
+@pytest.mark.parametrize("append", [False, True])
+def test_a_copy_of_what_was_read_in_part_asks_with_that_reason(words: str, append: bool) -> None:
+    shown = f"{BOOK[:2000]}\n{BOOK[-2000:]}"
+    for part in (shown, BOOK[:4000], BOOK[-3000:], f"# A copy\n\n{BOOK[:3000].upper()}"):
+        verdict = write(part, read(BOOK, "book.txt", partial=True), path="copy.txt", words=words, append=append)
+        assert verdict.decision is Decision.AUTH_REQUIRED
+        assert says(verdict, "write.cut-short")
+
+
+def test_a_whole_copy_some_lines_or_what_is_made_of_a_part_are_no_copy_of_a_part() -> None:
+    for content, piece in (
+        (BOOK, read(BOOK, "book.txt", partial=True)),  # read page by page
+        (BOOK[:4000], read(BOOK[:4000], "book.txt")),
+        ("\n".join(BOOK.split("\n")[:3]), read(BOOK, "book.txt", partial=True)),
+        ("A book about lions and tigers, of two thousand lines.", read(BOOK, "book.txt", partial=True)),
+        ("debug=true", read(CONFIG, partial=True)),
+    ):
+        assert not told(write(content, piece, path="copy.txt", words="copy book.txt to copy.txt")).cut_short

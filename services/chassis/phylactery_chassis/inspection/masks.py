@@ -36,6 +36,9 @@ _LABELS: Final = (
 _IN_OTHER_WORDS: Final = (
     rf"\bredacted\b|(?:\[|<|{_OPENS}){_BESIDE}{_LABELS}{_BESIDE}(?:\]|>|{_CLOSES})"
     rf"|[*•●█▇■]{{4,}}|\bx{{8,}}\b|[:=][ \t]{{0,3}}[\"']?{_CUT}"
+    rf"|[:=][ \t]{{0,3}}[\"']?(?:\w{{0,12}}[*•●█▇■]{{2,}}(?![\w*])|x{{3,}}(?![\w.-])|\({_LABELS}\)|\$?\{{+{_LABELS}\}})"
+    r"|\b[a-z]{2,12}[_-]\*{2,}(?![\w*])"
+    r"|\b(?:your|tu)[ _-](?:\w{1,20}[ _-]){0,2}(?:key|token|password|secret|clave|contrasena)\b"
 )
 """What models write for a masked value. It counts only where something was masked."""
 _LEFT_OUT: Final = re.compile(

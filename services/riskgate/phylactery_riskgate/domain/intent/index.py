@@ -62,6 +62,8 @@ class Result:
     """The prints that several different texts of the result have."""
     cut: bool = False
     """Only a part of it was read."""
+    shown_in_part: bool = False
+    """The model was shown only a part of it."""
     in_part: bool = False
     """It lists a part of what there is, as it says itself or as it was not read whole."""
     requests: frozenset[int] = field(default=frozenset(), repr=False)
@@ -154,6 +156,11 @@ class Result:
     def all_prints(self) -> frozenset[int]:
         """Return the prints of every item."""
         return frozenset().union(*self.prints.values()) if len(self.prints) != 1 else next(iter(self.prints.values()))
+
+    @computed
+    def all_triples(self) -> frozenset[int]:
+        """Return the triples of every item."""
+        return frozenset(chain.from_iterable(self.triples.values()))
 
     def first_with(self, wanted: Sequence[int], among: frozenset[int]) -> int | None:
         """Return an item whose text contains all the prints, preferably one of ``among``, or None."""
@@ -279,6 +286,7 @@ def _result(piece: Piece, words: Words) -> Result:
         whole=frozenset() if piece["tool"] == LOOK else frozenset(piece.get("f", {}).get("0", ())),
         repeated=frozenset(piece.get("s", {}).get("0", ())),
         cut=piece.get("x", False),
+        shown_in_part="h" in piece,
         in_part=piece.get("l", False) or piece.get("x", False),
         requests=frozenset(piece.get("r", {}).get("0", ())),
     )

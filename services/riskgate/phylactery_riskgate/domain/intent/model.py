@@ -26,7 +26,7 @@ RULES, INTERPRETER, CONFIRMED, NOBODY = "rules", "interpreter", "confirmed", "no
 FROM_TEXT: Final = "a content that stands in a text, and not in the user's words"
 """A reason without a signal: in many calls it is what the user wants, as in a reply that quotes."""
 MASKED: Final = "a mask, in place of a value that was masked in this task"
-CUT_SHORT: Final = "a mark in place of text, or the replacement of something of which only a part was read"
+CUT_SHORT: Final = "a mark in place of text, or the replacement or a copy of something of which only a part was read"
 
 
 @dataclass(frozen=True, slots=True)
