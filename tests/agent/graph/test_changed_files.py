@@ -153,6 +153,58 @@ async def test_what_the_run_itself_took_back_is_known_to_it(
     assert path.read_text() == "dos"
 
 
+@pytest.mark.parametrize(
+    ("words", "content"),
+    [
+        ("mete queso en compra.txt", "queso"),
+        ("pon también queso en compra.txt", "queso"),
+        ("put cheese in compra.txt too", "cheese"),
+        ("change the first line of compra.txt to cheese", "cheese"),
+    ],
+)
+async def test_a_list_that_is_added_to_is_not_replaced_unasked(
+    thinking: System, endpoint: ModelServer, words: str, content: str
+) -> None:
+    ana, path = somebody(thinking)
+    path.write_text(BEFORE)
+    endpoint.script(
+        says(json.dumps({"steps": [{"tool": "write_file", "args": {"path": "compra.txt", "content": content}}]}))
+    )
+    asked = await ana.say(words)
+    assert asked.run.status == SUSPENDED
+    assert "No se ha leído todo" in asked.reply.text or "Not all of what" in asked.reply.text
+    assert path.read_text() == BEFORE
+
+
+@pytest.mark.parametrize("reads", [False, True])
+async def test_adding_to_a_long_file_loses_nothing_and_is_done(
+    thinking: System, endpoint: ModelServer, reads: bool
+) -> None:
+    ana, path = somebody(thinking)
+    book = "".join(f"line {number} of the book about lions\n" for number in range(6000))
+    path.write_text(book)
+    add = writes("The end.", append=True)
+    step = {"tool": "write_file", "args": {"path": "compra.txt", "content": "The end.", "append": True}}
+    if reads:
+        endpoint.script(says(READ), add, says("Done."))
+    else:
+        endpoint.script(says(json.dumps({"steps": [step]})), says("Done."))
+    assert (await ana.say('append "The end." to compra.txt')).run.status == DONE
+    assert path.read_text() == f"{book}The end.\n"
+
+
+async def test_a_copy_of_the_part_that_was_shown_is_asked_about(thinking: System, endpoint: ModelServer) -> None:
+    ana, path = somebody(thinking)
+    book = "".join(f"line {number} of the book about lions\n" for number in range(6000))
+    path.write_text(book)
+    copied = calls(("write_file", {"path": "copia.txt", "content": book[:3000]}))
+    endpoint.script(says(READ), copied)
+    asked = await ana.say("copia compra.txt a copia.txt")
+    assert asked.run.status == SUSPENDED
+    assert "No se ha leído todo lo que esto reemplaza o copia" in asked.reply.text
+    assert not path.with_name("copia.txt").exists()
+
+
 async def test_another_conversation_of_the_same_person_counts_as_others(
     thinking: System, endpoint: ModelServer
 ) -> None:
