@@ -230,6 +230,13 @@ ADDED = [
     ("overwrite the last line of shopping.txt with eggs", "eggs", True),
     ("replace eggs in shopping.txt", "eggs", True),
     ("update eggs in shopping.txt", "eggs", True),
+    ("replace in shopping.txt eggs", "eggs", True),
+    ("in shopping.txt change eggs", "eggs", True),
+    ("replace some of shopping.txt with eggs", "eggs", True),
+    ("replace the first word of shopping.txt with eggs", "eggs", True),
+    ("en compra.txt reemplaza pan", "pan", True),
+    ("cambia el título de compra.txt a pan", "pan", True),
+    ("cambia la línea 2 de compra.txt por pan", "pan", True),
     ("update shopping.txt with eggs", "eggs", True),
     ("actualiza compra.txt con pan", "pan", True),
     ("edita compra.txt con pan", "pan", True),
@@ -240,6 +247,8 @@ ADDED = [
     ("pon pan en compra.txt", "pan", False),
     ("deja pan en compra.txt", "pan", False),
     ("clear the first line of shopping.txt", "", False),
+    ("wipe the second half of shopping.txt", "", False),
+    ("vacía el último párrafo de compra.txt", "", False),
     ("borra la primera línea de compra.txt", "", False),
 ]  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from phylactery_understanding.calls.content.fidelity import fidelity
@@ -23,6 +23,9 @@ _EMPTYING: Final = word_set("emptying")
 _MORE: Final = word_set("more")
 _LINES: Final = word_set("lines")
 _BESIDES: Final = word_set("besides")
+_PARTS: Final = word_set("text_parts")
+_WITHIN: Final = word_set("changed_within")
+_SMALL: Final = frozenset({Label.VERB, Label.ARTICLE, Label.FILLER})
 
 
 def mode_fault(match: Match) -> Fault | None:
@@ -43,7 +46,8 @@ def mode_fault(match: Match) -> Fault | None:
         if emptied and match.ask.form not in _EMPTYING and "clear" not in meanings:
             return Fault("mode", "empty")
         if emptied:
-            return Fault("mode", "part") if _is_about_lines(match) else None
+            some = any(one.text in _LINES | _PARTS for one in match.ask.tokens)
+            return Fault("mode", "part") if some else None
         adds = meanings & _APPENDING and not meanings & {"write", "compose"}
         makes = meanings & {"create", "make"}
         adds = adds or (more and not makes) or _comes_besides(match)
@@ -84,7 +88,7 @@ def _presumes_file(verb: Verb) -> bool:
     return bool(verb.language) and bool(changes or "replace" in verb.meanings)
 
 
-def _may_replace(match: Match, meanings: Collection[str], texts: Sequence[str]) -> bool:
+def _may_replace(match: Match, meanings: frozenset[str], texts: Sequence[str]) -> bool:
     """Return True if the words are for a change of what was read, or for a text in the place of a whole file."""
     if not meanings & {"replace", "clear", *_CHANGING}:
         return False
@@ -93,7 +97,7 @@ def _may_replace(match: Match, meanings: Collection[str], texts: Sequence[str]) 
     return _replaces_all(match, meanings, texts)
 
 
-def _replaces_all(match: Match, meanings: Collection[str], texts: Sequence[str]) -> bool:
+def _replaces_all(match: Match, meanings: frozenset[str], texts: Sequence[str]) -> bool:
     """Return True if the words say that a text takes the place of a whole file: replace a.txt with it.
 
     Named behind the text, the file is where it is to go: in "replace eggs in a.txt" the eggs are what is replaced.
@@ -104,11 +108,12 @@ def _replaces_all(match: Match, meanings: Collection[str], texts: Sequence[str])
     targets = [fold(str(one.value)) for one in match.call.arguments if one.control]
     places = (at for at, one in enumerate(ask.tokens) if any(_names(one.text, target) for target in targets))
     place = 0 if ask.refers else next(places, len(ask.tokens))
+    before = list(zip(ask.tokens[:place], ask.labels, strict=False))
     words = {word.text for one in texts for word in tokenize(one)} | {fold(one.strip()) for one in texts}
-    return not any(
-        token.text in words and label not in {Label.VERB, Label.ARTICLE, Label.FILLER}
-        for token, label in zip(ask.tokens[:place], ask.labels, strict=False)
-    )
+    if any(one.text in _PARTS or (one.text in words and label not in _SMALL) for one, label in before):
+        return False
+    within = bool(before) and before[-1][0].text in _WITHIN
+    return not within or [label for _, label in before[:-1]][-1:] not in ([], [Label.VERB])
 
 
 def _names(text: str, path: str) -> bool:
@@ -116,7 +121,7 @@ def _names(text: str, path: str) -> bool:
 
 
 def _is_about_lines(match: Match) -> bool:
-    """Return True if a part of a text is named: its first line."""
+    """Return True if lines of a text are named: the first line of it."""
     return any(one.text in _LINES for one in match.ask.tokens)
 
 
