@@ -359,3 +359,15 @@ def test_a_whole_copy_some_lines_or_what_is_made_of_a_part_are_no_copy_of_a_part
         ("debug=true", read(CONFIG, partial=True)),
     ):
         assert not told(write(content, piece, path="copy.txt", words="copy book.txt to copy.txt")).cut_short
+
+
+TWINS = [("Notes.txt", "notes.txt"), ("caña.txt", "cana.txt"), ("m².txt", "m2.txt"), ("CAÑA.txt", "caña.txt")]
+
+
+@pytest.mark.parametrize(("path", "other"), [pair for one in TWINS for pair in (one, one[::-1])])
+def test_a_file_is_not_read_by_reading_one_of_nearly_its_name(path: str, other: str) -> None:
+    for words, content in ((f"update {path} with eggs", "eggs"), (f"rewrite {path}", "milk, eggs and bread")):
+        verdict = write(content, look(path), read("milk", other), path=path, words=words)
+        assert verdict.decision is Decision.AUTH_REQUIRED
+        assert says(verdict, "write.cut-short")
+        assert not told(write(content, look(path), read("milk", path), path=path, words=words)).cut_short

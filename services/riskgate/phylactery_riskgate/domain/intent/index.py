@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from itertools import chain, starmap, takewhile
 from typing import Final
+from unicodedata import normalize
 
 from phylactery_chassis.inspection import FindingKind
 from phylactery_understanding.calls.proposal import Item, Listing
@@ -64,6 +65,8 @@ class Result:
     """Only a part of it was read."""
     shown_in_part: bool = False
     """The model was shown only a part of it."""
+    spelled: frozenset[str] = frozenset()
+    """The arguments that folding changed, as they were spelled; empty in results of earlier versions."""
     in_part: bool = False
     """It lists a part of what there is, as it says itself or as it was not read whole."""
     requests: frozenset[int] = field(default=frozenset(), repr=False)
@@ -110,6 +113,16 @@ class Result:
     def shows_file(self) -> bool:
         """Return True if it is a look at a file that is there: it returned the file's size."""
         return self.tool == LOOK and any(value.field == _SIZE for value in self.values)
+
+    def is_of(self, path: str) -> bool:
+        """Return True if exactly this path is an argument: case and accents tell two files apart."""
+        norm, exact = " ".join(folding.tokens(folding.fold(path))), normalize("NFC", path)
+        return exact in self.spelled or (exact == norm and norm in self.arguments and not self._is_spelled(norm))
+
+    def _is_spelled(self, norm: str) -> bool:
+        """Return True if an argument that folds to this was spelled differently, and no other argument folds to it."""
+        same = sum(" ".join(folding.tokens(folding.fold(one))) == norm for one in self.spelled)
+        return same >= self.arguments.count(norm)
 
     @computed
     def lists(self) -> dict[tuple[str, frozenset[str]], list[int]]:
@@ -287,6 +300,7 @@ def _result(piece: Piece, words: Words) -> Result:
         repeated=frozenset(piece.get("s", {}).get("0", ())),
         cut=piece.get("x", False),
         shown_in_part="h" in piece,
+        spelled=frozenset(piece.get("e", ())),
         in_part=piece.get("l", False) or piece.get("x", False),
         requests=frozenset(piece.get("r", {}).get("0", ())),
     )
@@ -472,8 +486,9 @@ class TaskIndex:
     def is_unread(self, path: str) -> bool:
         """Return True if a look showed that a file is there, and no call of the task has read or written it."""
         norm = " ".join(folding.tokens(folding.fold(path)))
-        others = [result for result in self.results if norm in result.arguments]
-        return any(map(Result.shows_file, others)) and all(result.tool == LOOK for result in others)
+        if not any(norm in result.arguments and result.shows_file() for result in self.results):
+            return False
+        return not any(result.tool != LOOK and result.is_of(path) for result in self.results)
 
     @computed
     def used(self) -> frozenset[str]:

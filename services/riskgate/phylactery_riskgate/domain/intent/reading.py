@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import islice, starmap
 from typing import Any, Final
+from unicodedata import normalize
 
 import orjson
 
@@ -103,6 +104,7 @@ def read_result(
         **({"l": True} if not made and lists_in_part(result, arguments, _described(tool)) else {}),
         **({"r": {"0": asked}} if (asked := reader.requests()) else {}),
         **({"h": _last_tokens(arguments)} if partial else {}),
+        **({"e": spelled} if not unproven and (spelled := _spelled(arguments)) else {}),
         **({"z": sorted(hidden)} if hidden else {}),
     }
     return Reading(piece, len(reader.values), reader.cut)
@@ -145,6 +147,12 @@ def _holds_json(text: str) -> bool:
 def _last_tokens(arguments: Json) -> list[str]:
     """Return the last tokens of the arguments: the names of files, in whatever folder."""
     return sorted({folding.last_token(value) for value in arguments.values() if isinstance(value, str)} - {""})
+
+
+def _spelled(arguments: Json) -> list[str]:
+    """Return the arguments that folding changes, as they are spelled: "Notes.txt" and "notes.txt" are two files."""
+    texts = {one for one in arguments.values() if isinstance(one, str) and len(one) <= MAX_VALUE}
+    return sorted(normalize("NFC", one) for one in texts if one != " ".join(folding.tokens(folding.fold(one))))
 
 
 def _argument_values(arguments: Json) -> list[str]:

@@ -426,9 +426,8 @@ def _was_read(index: TaskIndex, path: str) -> bool:
 
 def _readings(index: TaskIndex, path: str) -> Iterator[Result]:
     """Yield the results of reading a file, the newest first."""
-    norm = " ".join(folding.tokens(folding.fold(path)))
     for result in reversed(index.results):
-        if not result.made and result.tool != LOOK and norm in result.arguments:
+        if not result.made and result.tool != LOOK and result.is_of(path):
             yield result
 
 
