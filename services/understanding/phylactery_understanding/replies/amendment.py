@@ -21,7 +21,7 @@ from phylactery_understanding.requests.parser import parse
 
 _LONGEST: Final = 24
 """The maximum length of an amending message, in tokens."""
-_LONGEST_EARLIER: Final = 4_000
+LONGEST_EARLIER: Final = 4_000
 """The maximum length of an amendable message, in characters."""
 _HOURS: Final = 24
 _MOST_WORDS: Final = 4
@@ -31,6 +31,7 @@ _NO: Final = word_set("leading_no")
 _AND: Final = word_set("and")
 _BUT: Final = word_set("but_rather")
 _WRONG: Final = word_set("wrong")
+_LEADING: Final = _NO | _AND | _WRONG
 _LATE: Final = word_set("late_markers")
 _QUANTITIES: Final = word_set("more") | word_set("quantities")
 _IT: Final = word_set("repeated_objects")
@@ -65,7 +66,7 @@ class _Said(NamedTuple):
 
 def amended(earlier: Request, later: Request) -> Amendment | None:
     """Return the request that a later message makes of an earlier one, or None if it is not a pure amendment."""
-    if not earlier.asks or len(earlier.text) > _LONGEST_EARLIER or earlier.fault is not None:
+    if not earlier.asks or len(earlier.text) > LONGEST_EARLIER or earlier.fault is not None:
         return None
     said = _said(later, {meaning for ask in earlier.asks for meaning in ask.verb.meanings})
     swap = None if said is None else _swap(earlier, later, said)
@@ -74,6 +75,18 @@ def amended(earlier: Request, later: Request) -> Amendment | None:
     request = parse(f"{earlier.text[: swap.start]}{swap.text}{earlier.text[swap.stop :]}")
     same = [one.form for one in request.asks] == [one.form for one in earlier.asks]
     return Amendment(request, said.corrects) if same and request.fault is None else None
+
+
+def has_marker(later: Request) -> bool:
+    """Return False if nothing in a message begins a change, so that it amends no message, whichever was before it."""
+    words, texts = later.lexicon, _texts([one for one in later.tokens if one.kind is not Kind.BREAK])
+    said, contrasts = frozenset(texts), words.phrases["contrast"]
+    return texts[:1] != [] and (
+        texts[0] in _LEADING
+        or any(words.longest(("amend", "again"), texts, at) for at in range(len(texts)))
+        # the words of a contrast may stand apart, with what is no part of it between them
+        or any(said.issuperset(phrase) for one in said for phrase in contrasts.get(one, ()))
+    )
 
 
 def corrects(later: Request) -> bool:

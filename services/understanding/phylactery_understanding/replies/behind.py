@@ -17,8 +17,8 @@ from typing import Final
 from phylactery_understanding.language.lexicon import Lexicon, lexicon
 from phylactery_understanding.language.text import STOPS, Kind, Token, tokenize, written
 from phylactery_understanding.language.vocabulary import word_set
-from phylactery_understanding.replies.amendment import Amendment, amended, may_correct
-from phylactery_understanding.replies.retraction import Forbidden, read_retraction
+from phylactery_understanding.replies.amendment import LONGEST_EARLIER, Amendment, amended, has_marker, may_correct
+from phylactery_understanding.replies.retraction import Forbidden, read_retraction, retraction_of
 from phylactery_understanding.replies.stops import read_stop
 from phylactery_understanding.requests.model import Label, Request
 from phylactery_understanding.requests.parser import parse
@@ -98,12 +98,13 @@ def settle(text: str, starts: tuple[int, ...] = ()) -> Settled:
         if number >= _MOST:
             return Settled(request, (*found, Behind(len(text), doubts=True)))
         later = text[start:stop]
-        change = _change(text[:start].rstrip(), later) if surely else None
+        said = parse(later)
+        change = _change(text[:start].rstrip(), said) if surely else None
         if change is not None and text[stop:].strip(" \t\n.,;!…") == "":
             return Settled(change.request, tuple(found), changed=True)
         one: Behind | None = Behind(start, doubts=True)
         if change is None:
-            one = _read(request, later, start, surely=surely, dictated=dictated)
+            one = _read(request, said, start, surely=surely, dictated=dictated)
         if one is not None and one != Behind(start):
             found.append(one)
     return Settled(request, tuple(found))
@@ -144,9 +145,12 @@ def _inside_content(request: Request, starts: Sequence[int]) -> Iterator[int]:
         yield from (start for start in starts if said and said[0].start < start <= said[-1].start)
 
 
-def _change(earlier: str, later: str) -> Amendment | None:
-    """Return the request that words make of those before them, if they replace a value of it."""
-    change = amended(parse(earlier), parse(later))
+def _change(earlier: str, later: Request) -> Amendment | None:
+    """Return the request that words make of those before them, if they replace a value of it.
+
+    Only words that may do so have those before them parsed: they are as long as the message, for each of its sentences.
+    """
+    change = amended(parse(earlier), later) if len(earlier) <= LONGEST_EARLIER and has_marker(later) else None
     return change if change is not None and change.corrects else None
 
 
@@ -189,10 +193,9 @@ def _ends(token: Token) -> bool:
     return token.text in _ENDS or token.kind is Kind.BREAK
 
 
-def _read(request: Request, text: str, start: int, *, surely: bool, dictated: bool) -> Behind | None:
+def _read(request: Request, later: Request, start: int, *, surely: bool, dictated: bool) -> Behind | None:
     """Return what words take back of a message before their place."""
-    later = parse(text)
-    told = read_retraction(text)
+    text, told = later.text, retraction_of(later)
     pointed = _pointed(request, later, start)
     if pointed is not None:
         doubts = pointed.everything or pointed.doubts

@@ -17,7 +17,7 @@ from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.replies.amendment import corrects
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.stops import read_stop
-from phylactery_understanding.requests.model import Ask, Label
+from phylactery_understanding.requests.model import Ask, Label, Request
 from phylactery_understanding.requests.parser import parse
 
 
@@ -56,8 +56,12 @@ _REFUSING: Final = ("retraction", "negation")
 
 def read_retraction(text: str) -> Retraction | None:
     """Return what a message retracts, or None."""
-    request = parse(text)
-    words = request.lexicon
+    return retraction_of(parse(text))
+
+
+def retraction_of(request: Request) -> Retraction | None:
+    """Return what a parsed message retracts, or None."""
+    words, text = request.lexicon, request.text
     questions = _questions(request.tokens)
     asked = {id(token) for ask in request.asks for token in ask.tokens}
     alone = not request.asks and sum(one.kind is not Kind.MARK for one in request.tokens) == 1
