@@ -12,9 +12,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from typing import Generic, TypeVar
 
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.errors import DataLoss, NotFound
+from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_chassis.util.crypto import hmac_sha256, keyed_hash
 from sqlalchemy.engine import Connection
@@ -24,6 +26,7 @@ from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.domain.intent.facts import IndexReader
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.packing import unpacked
+from phylactery_riskgate.domain.intent.said import Message
 from phylactery_riskgate.domain.intent.understood import Uses, task_of
 from phylactery_riskgate.domain.intent.words import Piece
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool
@@ -31,6 +34,8 @@ from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import tasks as rows
 from phylactery_riskgate.store.tasks import Task
 from phylactery_riskgate.tasks.retractions import TakenBack
+
+_log = get_logger("tasks")
 
 _SEALING, _HASHING = "phylactery-task-pieces-v1", "phylactery-task-hashes-v1"
 
@@ -79,6 +84,8 @@ MAX_CHAIN = 10
 """Maximum length of a chain: the named task and those it continues."""
 _KEEP_BYTES = 64 * 1024 * 1024
 """Size limit in bytes of unpacked pieces; the index built from them is a few times larger."""
+_SHORT_CHARACTERS, _READ_BYTES = 1_000, 128
+"""A message up to this length, read, is of the size of an index. A longer one counts so many bytes a character."""
 _KEEP_SECONDS = 600
 """An index unused for this long is dropped, so that data erased elsewhere does not remain in memory."""
 _FEW_PIECES, _FEW_BYTES = 2, 32 * 1024
@@ -87,31 +94,34 @@ _FEW_PIECES, _FEW_BYTES = 2, 32 * 1024
 _Key = tuple[tuple[str, int], ...]
 
 
+T = TypeVar("T")
+
+
 @dataclass(slots=True)
-class _Kept:
-    """An index, and the tasks with their numbers of pieces that it was built from."""
+class _Kept(Generic[T]):
+    """An index, or the reading of a message, and the tasks with their numbers of pieces that it was built from."""
 
     key: _Key
-    index: TaskIndex
+    value: T
     size: int
     used_us: int
 
 
-class _Memory:
-    """The thread-safe cache of this process's indexes.
+class _Memory(Generic[T]):
+    """The thread-safe cache of this process's indexes, or of its readings of messages.
 
     Room is made at the tenant that has the most in it, so that none loses its indexes because another one works.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, OrderedDict[str, _Kept]] = {}
+        self._kept: dict[str, OrderedDict[str, _Kept[T]]] = {}
         """By tenant, the least recently used first."""
         self._tenants: dict[str, str] = {}
         """By task."""
         self._sizes: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def find(self, task_id: str, now_us: int) -> _Kept | None:
+    def find(self, task_id: str, now_us: int) -> _Kept[T] | None:
         """Return the last index built for a task."""
         with self._lock:
             tenant = self._tenants.get(task_id)
@@ -122,7 +132,7 @@ class _Memory:
             self._kept[tenant].move_to_end(task_id)
             return kept
 
-    def put(self, tenant: str, task_id: str, kept: _Kept) -> None:
+    def put(self, tenant: str, task_id: str, kept: _Kept[T]) -> None:
         """Cache an index, and evict others if there is no room."""
         with self._lock:
             self._drop(task_id)
@@ -142,7 +152,7 @@ class _Memory:
         limit = _KEEP_SECONDS * MICROSECONDS
         self._drop_where(lambda kept: abs(now_us - kept.used_us) > limit)
 
-    def _drop_where(self, over: Callable[[_Kept], bool]) -> None:
+    def _drop_where(self, over: Callable[[_Kept[T]], bool]) -> None:
         with self._lock:
             found = [name for of_tenant in self._kept.values() for name, kept in of_tenant.items() if over(kept)]
             for name in found:
@@ -161,7 +171,8 @@ class TaskIndexes:
     """The cache of task indexes, backed by the database."""
 
     def __init__(self, core: DecisionContext, vault: TaskVault) -> None:
-        self._core, self._vault, self._memory = core, vault, _Memory()
+        self._core, self._vault = core, vault
+        self._memory, self._messages = _Memory[TaskIndex](), _Memory[Message]()
 
     async def index_for(self, who: Principal, task_id: str, thread_id: str) -> TaskIndex:
         """Return the index of a task of this user and thread, and of those it continues.
@@ -170,6 +181,26 @@ class TaskIndexes:
         if the stored data cannot be opened; and Unavailable STORE_UNAVAILABLE.
         """
         return (await self.reader_for(who, task_id, thread_id)).index
+
+    def keep(self, tenant: str, task_id: str, message: Message) -> None:
+        """Keep the reading of the message that began a task, for the index that is built of what is stored."""
+        kept = _Kept(((task_id, 1),), message, _READ_BYTES * len(message.text), self._core.clock.now_us())
+        self._messages.put(tenant, task_id, kept)
+
+    async def read_ahead(self, who: Principal, task_id: str, thread_id: str) -> None:
+        """Read what a task's index in memory lacks of its results, in a thread, so that no call has to wait for it.
+
+        Of a task that is not in memory nothing is read: its first call reads everything. No answer depends on it, so an
+        error is left to the call that meets it again.
+        """
+        if self._memory.find(task_id, self._core.clock.now_us()) is None:
+            return
+        try:
+            index = await self.index_for(who, task_id, thread_id)
+            if index.unread:
+                await self._core.threads.run((who.tenant, who.subject), index.unread, index.read_ahead)
+        except Exception:  # noqa: BLE001 - whatever it is, the result is stored, and a call will meet it again
+            _log.warning("a result could not be read ahead", task=task_id, exc_info=True)
 
     async def reader_for(self, who: Principal, task_id: str, thread_id: str) -> IndexReader:
         """Return the same with the current uses and retractions of its asks."""
@@ -181,12 +212,14 @@ class TaskIndexes:
         return found
 
     def forget(self, task_id: str) -> None:
-        """Drop the indexes of a removed task."""
+        """Drop the indexes of a removed task, and the reading of its message."""
         self._memory.forget(task_id)
+        self._messages.forget(task_id)
 
     def forget_idle(self) -> None:
         """Drop indexes that were not used for a while."""
         self._memory.forget_idle(self._core.clock.now_us())
+        self._messages.forget_idle(self._core.clock.now_us())
 
     def _read(
         self, connection: Connection, who: Principal, task_id: str, thread_id: str, *, few: bool = False
@@ -214,20 +247,26 @@ class TaskIndexes:
         key = tuple((task.id, task.pieces) for task in chain)
         kept = self._memory.find(task_id, now_us)
         if kept is not None and kept.key == key:
-            return kept.index
+            return kept.value
         since, last, size = _since(kept, key), chain[-1], sum(task.size for task in chain)
         if few and (kept is None or since is None or last.pieces - since > _FEW_PIECES):
             return None
-        if few and kept is not None and size - kept.size > _FEW_BYTES:
+        if few and kept is not None and size + _read_size(kept.value) - kept.size > _FEW_BYTES:
             return None
         if kept is None or since is None:
             pieces = [piece for task in chain for piece in self._open(connection, task)]
-            index = _built(last, lambda: TaskIndex(pieces, [task.id for task in chain]))
+            known = [message for task in chain for message in self._read_before(task.id, now_us)]
+            index = _built(last, lambda: TaskIndex(pieces, [task.id for task in chain], known))
         else:
             more = self._open(connection, last, since)
-            index = _built(last, lambda: reduce(TaskIndex.with_piece, more, kept.index))
-        self._memory.put(last.tenant, task_id, _Kept(key, index, size, now_us))
+            index = _built(last, lambda: reduce(TaskIndex.with_piece, more, kept.value))
+        self._memory.put(last.tenant, task_id, _Kept(key, index, size + _read_size(index), now_us))
         return index
+
+    def _read_before(self, task_id: str, now_us: int) -> Sequence[Message]:
+        """Return the messages of a task that were read already."""
+        begun, index = self._messages.find(task_id, now_us), self._memory.find(task_id, now_us)
+        return (*(() if begun is None else (begun.value,)), *(() if index is None else index.value.said))
 
     def _open(self, connection: Connection, task: Task, since: int = 0) -> list[Piece]:
         """Return the pieces of a task from a number on. Raise DataLoss if one is missing or altered."""
@@ -235,6 +274,11 @@ class TaskIndexes:
         if [number for number, _ in sealed] != list(range(since, task.pieces)):
             raise unreadable(task)
         return [self._vault.open(task, number, bytes_) for number, bytes_ in sealed]
+
+
+def _read_size(index: TaskIndex) -> int:
+    """Return about how many bytes an index takes for the readings of long messages."""
+    return _READ_BYTES * sum(len(text) for text in index.messages if len(text) > _SHORT_CHARACTERS)
 
 
 def task_not_found(task_id: str) -> NotFound:
@@ -291,7 +335,7 @@ def _built(task: Task, build: Callable[[], TaskIndex]) -> TaskIndex:
         raise unreadable(task) from None
 
 
-def _since(kept: _Kept | None, key: _Key) -> int | None:
+def _since(kept: _Kept[TaskIndex] | None, key: _Key) -> int | None:
     """Return the piece from which a cached index must be extended, or None if it cannot be extended."""
     if kept is None or kept.key[:-1] != key[:-1] or kept.key[-1][1] > key[-1][1]:
         return None

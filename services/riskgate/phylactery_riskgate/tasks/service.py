@@ -34,7 +34,8 @@ from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.domain.intent.facts import IndexReader
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.packing import packed
-from phylactery_riskgate.domain.intent.reading import Reading, read_result, read_words
+from phylactery_riskgate.domain.intent.reading import Piece, Reading, read_result, read_words
+from phylactery_riskgate.domain.intent.said import Message, message_of
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store import tasks as rows
 from phylactery_riskgate.store.tasks import PieceRow, Task
@@ -69,11 +70,13 @@ class Observed:
     """What was stored of a result: number of values, whether it was cut, and whether it was a repetition.
 
     ``unproven`` marks a writing tool without a known redemption of the call, so that its result is not trusted.
+    ``thread_id`` is the task's.
     """
 
     held: int
     cut: bool
     replayed: bool
+    thread_id: str
     unproven: bool = False
 
 
@@ -102,8 +105,8 @@ class Tasks:
         day = datetime.fromtimestamp(self._core.clock.now_us() / MICROSECONDS, UTC).date().isoformat()
         own = own_spans_of(asked.words, asked.spans, delegated=who.through_channel)
         starts = asked.message_starts
-        bytes_, size = await self._beside(
-            who, len(asked.words), lambda: packed(read_words(asked.words, day, shown, own=own, starts=starts))
+        message, (bytes_, size) = await self._beside(
+            who, len(asked.words), lambda: _read_message(read_words(asked.words, day, shown, own=own, starts=starts))
         )
         retraction: Retraction | None = None
         if asked.continues_task_id:
@@ -130,6 +133,7 @@ class Tasks:
 
         done = await self._core.write(work)
         reach("riskgate.0")
+        self._indexes.keep(who.tenant, done.task_id, message)
         return done
 
     async def reader_for(self, who: Principal, task_id: str, thread_id: str) -> IndexReader:
@@ -161,6 +165,8 @@ class Tasks:
         if kept.unproven and not kept.replayed:
             _log.warning("a result without a redemption", task=asked.task_id, tool=asked.tool, call=asked.tool_call_id)
         reach("riskgate.11")
+        if not kept.replayed:
+            await self._indexes.read_ahead(who, asked.task_id, kept.thread_id)
         return kept
 
     def _keep(
@@ -181,7 +187,7 @@ class Tasks:
         if before is not None:
             if before.shown != shown:
                 raise _other_result(task, asked.tool_call_id)
-            return Observed(before.held, before.cut, replayed=True, unproven=before.unproven)
+            return Observed(before.held, before.cut, replayed=True, thread_id=task.thread_id, unproven=before.unproven)
         known = self._calls.check(connection, who, asked, thread_id=task.thread_id, shown=ran.arguments)
         if known != ran:
             return known
@@ -197,7 +203,7 @@ class Tasks:
             sealed=self._vault.seal(task, task.pieces, bytes_),
         )
         rows.insert_piece(connection, task, piece, size)
-        return Observed(reading.values, reading.cut, replayed=False, unproven=ran.unproven)
+        return Observed(reading.values, reading.cut, replayed=False, thread_id=task.thread_id, unproven=ran.unproven)
 
     async def end(self, who: Principal, asked: EndInput) -> None:
         """End a task and erase its data, at once or when no other may continue it; idempotent.
@@ -429,6 +435,13 @@ class Tasks:
             raise _full(observations, f"task '{task.id}' already has {observations} results; begin another")
         if task.size + more > size:
             raise _full(size, f"task '{task.id}' would exceed {size:,} bytes of values; begin another")
+
+
+def _read_message(piece: Piece) -> tuple[Message, tuple[bytes, int]]:
+    """Return the message of a piece, read for the calls to come, and the piece's bytes and size."""
+    message = message_of(piece)
+    message.read_ahead()
+    return message, packed(piece)
 
 
 def _whose(words: str, own: Sequence[Span], starts: Sequence[int]) -> Sequence[str]:

@@ -197,6 +197,20 @@ class Call:
     keeps: bool = False
     texts: Source = field(default_factory=Source)
     day: date | None = None
+    spoken: Mapping[str, Sequence[frozenset[str]]] = field(init=False, repr=False, compare=False)
+    """The stems of the ``phrases``, by verb."""
+
+    def __post_init__(self) -> None:
+        """Set what follows from the phrases."""
+        object.__setattr__(self, "spoken", _by_verb(self.phrases))
+
+
+@lru_cache(maxsize=1_024)
+def _by_verb(phrases: tuple[tuple[str, frozenset[str]], ...]) -> Mapping[str, Sequence[frozenset[str]]]:
+    found: dict[str, list[frozenset[str]]] = {}
+    for verb, beside in phrases:
+        found.setdefault(verb, []).append(beside)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ to are each a reason to ask the person.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -73,8 +74,10 @@ def understand(
         for one in (ask, ask.joined()):
             if one is None or best.level is Level.CLEAR:
                 continue
-            found = replace(_by(newest, one, call), index=place)
-            best = max(best, used_up(found, used, done), key=lambda one: one.level)
+            found = _by(newest, one, call)
+            if found.level > best.level:
+                found = used_up(replace(found, index=place), used, done)
+                best = max(best, found, key=lambda one: one.level)
     if best.level is not Level.CLEAR:
         best = max(best, used_up(_filled_in(newest, call), used, done), key=lambda one: one.level)
     if best.level is not Level.CLEAR and ends_reminders(call) and (ended := _ended(newest)) is not None:
@@ -104,7 +107,9 @@ def _pointing(newest: Request, earlier: Request, call: Call) -> Request:
     for ask in newest.asks[1:]:
         place = next((at for at, one in enumerate(newest.asks[: len(asks)]) if one is ask.previous), None)
         asks.append(ask if place is None else replace(ask, previous=asks[place]))
-    return replace(newest, asks=asks)
+    pointing = copy(newest)  # with what is kept of its words
+    pointing.asks = asks
+    return pointing
 
 
 def _ended(request: Request) -> Request | None:
@@ -146,22 +151,16 @@ def _filled_in(request: Request, call: Call) -> Understanding:
 
 def hears(request: Request, call: Call) -> bool:
     """Return True if a request is for a tool's effect by its verbs, or contains a phrase of the tool."""
-    forms, stems = {one.text for one in request.tokens}, {one.stem for one in request.tokens}
     return any(same_effect(ask, call) for ask in request.asks) or any(
-        form in forms and (not beside or bool(beside & stems)) for form, beside in call.phrases
+        form in request.forms and (not beside or not beside.isdisjoint(request.stems)) for form, beside in call.phrases
     )
 
 
 def _forbids(request: Request, call: Call) -> bool:
     """Return True if a message forbids exactly what a call does: don't send it, no lo borres."""
     words = request.lexicon
-    texts = [one.text for one in request.tokens]
-    starts = words.phrases["negation"]
-    for at, text in enumerate(texts):
-        if text not in starts or (not words.holds("negation", text) and words.match("negation", texts, at) < 2):
-            continue
-        near = texts[at + 1 : at + 1 + _NEAR]
-        for form in near:
+    for behind in request.negations:
+        for form in request.texts[behind : behind + _NEAR]:
             if form in _DATIVE or words.holds("polite", form):
                 continue
             verbs = words.verb(form)
@@ -215,8 +214,11 @@ def same_effect(ask: Ask, call: Call) -> bool:
 
 def _hears(ask: Ask, call: Call) -> bool:
     """Return True if an ask has a verb of the tool's phrases, with a word that accompanies it there."""
+    having = call.spoken.get(ask.form)
+    if not having:
+        return False
     stems = {one.stem for one in ask.tokens}
-    return any(ask.form == form and (not beside or bool(beside & stems)) for form, beside in call.phrases)
+    return any(not beside or not beside.isdisjoint(stems) for beside in having)
 
 
 def _is_about(ask: Ask, call: Call) -> bool:

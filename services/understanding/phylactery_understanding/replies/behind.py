@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -84,13 +83,12 @@ class Settled:
         return self.changed or any(one.place >= last for one in self.behind)
 
 
-@lru_cache(maxsize=64)
-def settle(text: str, starts: tuple[int, ...] = ()) -> Settled:
+def settle(request: Request, starts: Sequence[int] = ()) -> Settled:
     """Return what a message comes to once the words behind its requests have acted on them.
 
     ``starts`` are the offsets at which further messages begin.
     """
-    request = parse(text)
+    text = request.text
     if not request.asks:
         return Settled(request)
     found = [Behind(start, doubts=True) for start in _inside_content(request, starts)]
@@ -181,10 +179,8 @@ def _parts(request: Request, starts: Sequence[int]) -> Iterator[tuple[int, int, 
         skipped = token.kind is Kind.BREAK or token.text in _ENDS or (id(token) in quoted and not message)
         if token.start <= first or skipped or not (surely or softly):
             continue
-        last = next(
-            (at for at in range(place, len(tokens)) if tokens[at].kind is Kind.BREAK or tokens[at].text in _ENDS),
-            len(tokens),
-        )
+        near = range(place, min(place + _LONGEST + 1, len(tokens)))  # no further: a text may be one long sentence
+        last = next((at for at in near if _ends(tokens[at])), near.stop)
         if last - place <= _LONGEST:
             yield token.start, tokens[last - 1].stop, surely, said and not message
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Final
 
 from phylactery_understanding.language.lexicon import Lexicon, Verb, lexicon
@@ -93,9 +94,12 @@ class Ask:
         return (token for token, label in zip(self.tokens, self.labels, strict=True) if label in labels)
 
 
-@dataclass(slots=True)
+@dataclass
 class Request:
-    """The asks of one message. ``fault`` is about the whole message; ``numbered``: its tasks have numbers."""
+    """The asks of one message. ``fault`` is about the whole message; ``numbered``: its tasks have numbers.
+
+    It is as parsed, for every call that is compared with it: what is derived of it is kept with it.
+    """
 
     text: str
     tokens: list[Token]
@@ -117,4 +121,29 @@ class Request:
         }
         return [
             (one.raw, labels.get(id(one), str(Label.STATEMENT))) for one in self.tokens if one.kind is not Kind.BREAK
+        ]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """Return its words, folded."""
+        return [one.text for one in self.tokens]
+
+    @cached_property
+    def forms(self) -> frozenset[str]:
+        """Return the same without duplicates."""
+        return frozenset(self.texts)
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Return the stems of its words."""
+        return frozenset(one.stem for one in self.tokens)
+
+    @cached_property
+    def negations(self) -> list[int]:
+        """Return the places behind its first words of negation: don't, do not, no."""
+        words, starts = self.lexicon, self.lexicon.phrases["negation"]
+        return [
+            at + 1
+            for at, text in enumerate(self.texts)
+            if text in starts and (words.holds("negation", text) or words.match("negation", self.texts, at) > 1)
         ]

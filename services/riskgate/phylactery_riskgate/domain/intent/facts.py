@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -63,18 +62,15 @@ MAX_DISTINCT: Final = 100
 _SMALL_SIZE: Final = 30_000
 """The size of a task, in values and prints, whose facts take milliseconds to compute. The largest takes a second."""
 _SMALL_UNREAD: Final = 500
-"""The size of the results that are indexed for the first call after them in about the time a thread switch takes."""
+"""The size of what was not read ahead that is read for a call in about the time a thread switch takes."""
 _FEW_RESULTS: Final = 100
 
 _TELLING: Final = 4
 """The minimum number of letters of a word that can be a name."""
-_SHORT_MESSAGES: Final = 4_000
-"""The number of characters of messages that can be parsed in milliseconds."""
+_SHORT_MESSAGES: Final = 16_000
+"""The number of characters of messages, once they are read, that a call is compared with in milliseconds."""
 _REACHED: Final = frozenset({"principal", "url"})
 """Roles of the recipient or target of a call."""
-
-_NAME: Final = re.compile(r"(?<=[^\W\d_]|[,;:\"'«“(\d])\s+[\"'«“(]?[^\W\d_a-z]\w+")
-"""A capitalized word that does not begin a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +103,7 @@ class IndexReader:
     @property
     def work(self) -> int:
         """Return 0 if that takes milliseconds, otherwise the size of what is read: it should not block others."""
-        index, said = self.index, sum(map(len, self.index.messages))
+        index, said = self.index, self.index.characters
         small = index.size <= _SMALL_SIZE and index.unread <= _SMALL_UNREAD and said <= _SHORT_MESSAGES
         small = small and len(index.results) <= _FEW_RESULTS
         return 0 if small else index.size + said
@@ -293,8 +289,7 @@ def _is_optional(tool: CatalogTool, name: str) -> bool:
 
 def _is_said(index: TaskIndex, name: str) -> bool:
     """Return True if the user mentioned an argument by its name: cc, participants."""
-    said = frozenset(map(stem, index.words.atoms))
-    return any(stem(one) in said for one in folding.atoms_of(folding.fold(name)))
+    return any(stem(one) in index.stems for one in folding.atoms_of(folding.fold(name)))
 
 
 def _norm(value: Any) -> str:
@@ -369,4 +364,4 @@ def speaks_of_nobody(index: TaskIndex) -> bool:
     words = index.words
     if words.has_address or not PEOPLE.isdisjoint(words.atom_places):
         return False
-    return not any(_NAME.search(message) for message in index.messages)
+    return not any(message.has_name for message in index.said)

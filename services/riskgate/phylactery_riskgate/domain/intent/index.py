@@ -20,12 +20,14 @@ from phylactery_understanding.interpretation.model import Interpretation
 
 from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.computed import computed
-from phylactery_riskgate.domain.intent.hearing import requests_in
+from phylactery_riskgate.domain.intent.hearing import delegates, requests_in
 from phylactery_riskgate.domain.intent.languages import QUANTIFIERS
 from phylactery_riskgate.domain.intent.listing import listing
 from phylactery_riskgate.domain.intent.origin.literals import dates_in_token
 from phylactery_riskgate.domain.intent.origin.naming import Named, Value, named_items, telling
 from phylactery_riskgate.domain.intent.origin.prints import prints, triples, whole_print
+from phylactery_riskgate.domain.intent.phrases import stem
+from phylactery_riskgate.domain.intent.said import Asking, Message, Quoted, asking_of, message_of, quoted_in
 from phylactery_riskgate.domain.intent.words import Piece, Words, all_words, is_value, looks_literal
 
 LOOK: Final = "file_info"
@@ -39,6 +41,9 @@ _READ_ON: Final = 3
 _LONG_NUMBER: Final = 6
 _NO_PRINTS: Final[frozenset[int]] = frozenset()
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
+
+
+_READ_OF_RESULT: Final = ("size", "all_prints", "argument_prints", "is_asked_for", "sources", "titles", "listing")
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,11 @@ class Result:
         """Return the number of values and prints."""
         prints = sum(map(len, self.prints.values())) + len(self.whole) + len(self.repeated)
         return len(self.values) + prints + sum(map(len, self.triples.values()))
+
+    def read_ahead(self) -> None:
+        """Work out what any call that is compared with it needs."""
+        for name in _READ_OF_RESULT:
+            getattr(self, name)
 
     @property
     def unread(self) -> int:
@@ -343,11 +353,18 @@ def _shown_before(pieces: Sequence[Piece]) -> tuple[int, ...]:
     return tuple(found)
 
 
+_OF_WORDS: Final = ("characters", "delegates", "stems", "said_triples", "_quoted", "asking")
+"""What an index has computed that a further result does not change."""
+
+
 class TaskIndex:
     """Everything shown of one task; immutable."""
 
-    def __init__(self, pieces: Sequence[Piece], tasks: Sequence[str] = ()) -> None:
-        """Take the pieces in order, and the ids of the tasks whose words are among them, in the same order."""
+    def __init__(self, pieces: Sequence[Piece], tasks: Sequence[str] = (), known: Sequence[Message] = ()) -> None:
+        """Take the pieces in order, and the ids of the tasks whose words are among them, in the same order.
+
+        Messages that are ``known`` from another index of the person are not read again.
+        """
         said = [piece for piece in pieces if piece["k"] == "words"]
         self.words = all_words(said)
         self.results = (
@@ -357,7 +374,8 @@ class TaskIndex:
         self._pieces = tuple(pieces)
         self.messages = tuple(piece.get("w", "") for piece in said)
         self.interpretations = tuple(map(_interpretation, said))
-        self.starts = tuple(tuple(piece.get("n", ())) for piece in said)
+        read = {one: one for one in known}
+        self.said = tuple(read.get(one, one) for one in map(message_of, said))
         self.authorship = _authorship(said)
         self.pasting = tuple(bool(piece.get("p")) or "d" in piece for piece in said)
         self.tasks = (*tasks, *[""] * (len(said) - len(tasks)))
@@ -367,7 +385,7 @@ class TaskIndex:
     def with_piece(self, piece: Piece) -> TaskIndex:
         """Return the index with one more piece."""
         if piece["k"] == "words":
-            return TaskIndex((*self._pieces, piece), self.tasks)
+            return TaskIndex((*self._pieces, piece), self.tasks, self.said)
         more = copy.copy(self)
         more.__dict__ = {
             "words": self.words,
@@ -375,14 +393,43 @@ class TaskIndex:
             "_pieces": (*self._pieces, piece),
             "messages": self.messages,
             "interpretations": self.interpretations,
-            "starts": self.starts,
+            "said": self.said,
             "authorship": self.authorship,
             "pasting": self.pasting,
             "tasks": self.tasks,
             "day": self.day,
             "_shown_before": self._shown_before,
+            # what depends on the words alone
+            **{name: self.__dict__[name] for name in _OF_WORDS if name in self.__dict__},
         }
         return more
+
+    @computed
+    def asking(self) -> Asking | None:
+        """Return what the newest message that is no mere yes asks for."""
+        return asking_of(self.said)
+
+    @computed
+    def delegates(self) -> bool:
+        """Return True if the user leaves it to a text what is done."""
+        return delegates(self.words.tokens)
+
+    @computed
+    def stems(self) -> frozenset[str]:
+        """Return the stems of the user's own words."""
+        return frozenset(map(stem, frozenset(self.words.atoms)))
+
+    @computed
+    def _quoted(self) -> dict[int, tuple[Quoted, ...]]:
+        return {}
+
+    def quoted(self, place: int) -> tuple[Quoted, ...]:
+        """Return what a model's interpretation of the message at a place quotes, if there is one."""
+        interpretation = self.interpretations[place]
+        if interpretation is not None and place not in self._quoted:
+            end = place + 1
+            self._quoted[place] = quoted_in(interpretation, self.said[:end], self.pasting[:end])
+        return self._quoted.get(place, ())
 
     @computed
     def _newest(self) -> dict[str, dict[tuple[str, ...], int]]:
@@ -409,11 +456,28 @@ class TaskIndex:
 
     @property
     def unread(self) -> int:
-        """Return the size of the results that no call was compared with so far."""
-        return sum(result.unread for result in self.results)
+        """Return the size of the messages and results that were neither read ahead nor compared with a call so far."""
+        return sum(message.unread for message in self.said) + sum(result.unread for result in self.results)
 
     @computed
-    def said(self) -> frozenset[int]:
+    def characters(self) -> int:
+        """Return the number of characters of the user's messages."""
+        return sum(map(len, self.messages))
+
+    def read_ahead(self) -> None:
+        """Work out what any call needs of the messages and of each result, which takes most of a first call's time.
+
+        It is the same whoever works it out and when; a call that comes first, or elsewhere, does so itself.
+        """
+        for message in self.said:
+            if message.unread:
+                message.read_ahead()
+        for result in self.results:
+            if result.unread:
+                result.read_ahead()
+
+    @computed
+    def said_triples(self) -> frozenset[int]:
         """Return the triples of the user's own words."""
         return frozenset(triples(self.words.tokens))
 
@@ -425,7 +489,7 @@ class TaskIndex:
         Unless ``pointed``, the texts the user pointed to are skipped, and their content does not count for other texts;
         nor does the text that was read with one of the ``kept`` values, where the content goes: it stays there.
         """
-        wanted = wanted - self.said
+        wanted = wanted - self.said_triples
         others, kept_of = [], frozenset(kept)
         for place, result in enumerate(self.results):
             for item, found in result.triples.items():

@@ -96,7 +96,12 @@ def said(words: Words, value: str, role: Role) -> int | None:
 
 def said_as(words: Words, value: Spelled, role: Role) -> int | None:
     """Return the same for a value as written, without its decoded form."""
-    return min(_said(words, value, role), default=None)
+    best: int | None = None
+    for level in _said(words, value, role):
+        best = level if best is None else min(best, level)
+        if best == NAMED:  # no other place says more: a text may repeat a value a thousand times
+            break
+    return best
 
 
 def ends_oddly(value: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -23,40 +22,35 @@ from phylactery_understanding.calls.proposal import (
     plain_values,
 )
 from phylactery_understanding.calls.understanding import GENERIC, TELLING, hears, understand
-from phylactery_understanding.interpretation.check import CheckedAsk, check, joined, within
 from phylactery_understanding.interpretation.matching import understand_interpreted
-from phylactery_understanding.interpretation.model import MAX_BACK, Interpretation
 from phylactery_understanding.language.lexicon import lexicon
 from phylactery_understanding.language.text import STEM, fold, tokenize, written
-from phylactery_understanding.replies.amendment import Amendment, amended
-from phylactery_understanding.replies.answers import begins_with_yes, read_answer, says_to_do
-from phylactery_understanding.replies.behind import Behind, settle
+from phylactery_understanding.replies.answers import says_to_do
+from phylactery_understanding.replies.behind import Behind
 from phylactery_understanding.replies.retraction import forbids
 from phylactery_understanding.requests.model import Fault, Request
 from phylactery_understanding.requests.parser import parse
 
 from phylactery_riskgate.domain.intent import folding, spelling
-from phylactery_riskgate.domain.intent.hearing import ANYTHING, delegates, meanings_of, request_number, requests_in
+from phylactery_riskgate.domain.intent.hearing import ANYTHING, meanings_of, request_number
 from phylactery_riskgate.domain.intent.index import LOOK, Result, TaskIndex
 from phylactery_riskgate.domain.intent.languages import SMALL
 from phylactery_riskgate.domain.intent.listing import is_key
 from phylactery_riskgate.domain.intent.model import CONFIRMED
 from phylactery_riskgate.domain.intent.origin.literals import number
 from phylactery_riskgate.domain.intent.origin.naming import Value, telling
-from phylactery_riskgate.domain.intent.origin.pasting import own_part
 from phylactery_riskgate.domain.intent.origin.prints import prints, token_prints
+from phylactery_riskgate.domain.intent.said import Message
 from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool
 
 Roles = Callable[[str], str]
-_LINE_ENDS: Final = re.compile(r"\n")
 _MOST_ITEMS: Final = 200
 """The field that the result of a look at a file has if the file exists."""
 _PERSONS: Final = frozenset({"principal", "url"})
 _MOST_VALUES: Final = 20
 _TWO_WORDS: Final = 2
 """The number of prints that two equal words have: one for the word, one for both."""
-_MOST_AMENDMENTS: Final = 8
-"""The number of messages that may each amend the one before."""
+_PAIR: Final = 2
 USED_UP: Final = "used-up"
 """The fault of an ask that would yield the call but was carried out already."""
 
@@ -91,30 +85,18 @@ def understood(
     message did. Pasted text does not ask for anything, and with text that may be pasted in the message, nothing is
     asked for clearly. A yes beside what others wrote may be a yes to that.
     """
-    messages = list(index.messages)
-    while len(messages) > 1 and read_answer(messages[-1]) == "yes":
-        messages.pop()
-    to_others = any(index.pasting[len(messages) :])
-    if not messages:
+    asking = index.asking
+    if asking is None:
         return Understanding(Level.NONE)
-    newest, doubted = _own_request(messages[-1])
-    own = own_part(messages[-1])[0]
-    starts = index.starts[len(messages) - 1]
-    if starts and own != messages[-1]:  # places of the whole text: each line may begin a message, as these begin lines
-        starts = tuple(found.end() for found in _LINE_ENDS.finditer(own, 0, len(own) - 1))
-    settled = settle(own, starts)
-    newest = settled.request if settled.changed else newest
-    amendment = _amending(tuple(messages[-_MOST_AMENDMENTS:])) if len(messages) > 1 else None
-    newest = newest if amendment is None else amendment.request
-    if not newest.asks and read_answer(messages[-1]) == "no":
+    if asking.denies:
         return Understanding(Level.REFUSED)
-    place = len(messages) - 1
+    place, newest, amendment = asking.place, asking.request, asking.amendment
+    to_others = any(index.pasting[place + 1 :])
     call = _call(index, tool, bound, role, place)
-    earlier = [_own_request(message, sure=True)[0] for message in messages[:-1]]
     names = [ask_id(index.tasks[place], number) for number in range(max(1, len(newest.asks)))]  # a form is one ask
-    known = understand([*earlier, newest], call, *uses.of(names))
-    known = _limited(known, newest, settled.behind if amendment is None else (), call)
-    if (doubted or to_others) and known.level is Level.CLEAR:
+    known = understand([*asking.earlier, newest], call, *uses.of(names))
+    known = _limited(known, newest, asking.settled.behind if amendment is None else (), call)
+    if (asking.doubted or to_others) and known.level is Level.CLEAR:
         known = replace(known, level=Level.HALF, fault=Fault("pasted", ""), quota=1)
     if known.level is Level.CLEAR and amendment is not None and amendment.corrects:
         # An effect that was carried out is not repeated in another form unless requested: 40 were paid, and then "no,
@@ -123,8 +105,8 @@ def understood(
         known = replace(known, level=Level.HALF, fault=Fault(USED_UP, known.ask)) if done else known
     known = _named(known, names)
     if known.level is Level.CLEAR:
-        return replace(known, by=CONFIRMED) if len(messages) < len(index.messages) else known
-    if settled.ends or (known.fault is not None and known.fault.kind == USED_UP):
+        return replace(known, by=CONFIRMED) if place + 1 < len(index.messages) else known
+    if asking.settled.ends or (known.fault is not None and known.fault.kind == USED_UP):
         return known  # no model reads out of a message what its end takes back or changes
     known = _interpreted(index, place, call, known, uses)
     if known.level is not Level.CLEAR and place + 2 == len(index.messages) and says_to_do(index.messages[-1]):
@@ -172,34 +154,15 @@ def _interpreted(index: TaskIndex, newest: int, call: Call, known: Understanding
 
     The interpretation cannot override a refusal, and what a yes confirms stays as well understood as it was.
     """
-    interpretation = index.interpretations[newest]
-    if interpretation is None or known.level is Level.REFUSED:
-        return known
-    for back in sorted({one.back for one in interpretation.asks}):
-        if back > min(newest, MAX_BACK):
-            continue
-        messages = index.messages[newest - back : newest + 1]
+    for quoted in index.quoted(newest) if known.level is not Level.REFUSED else ():
+        back = quoted.back
         if back and any(task_of(name) in index.tasks[newest - back : newest] for name in uses.done):
             continue  # this very call was made already, for the quoted words
-        half = any(index.pasting[newest - back : newest + 1])
-        asks, request = _checked(interpretation, messages, half=half)
         kind = f"m{back}." if back else "m"
-        names = [f"{index.tasks[newest]}/{kind}{number + 1}" for number in range(len(asks))]
-        found = _named(understand_interpreted(asks, request, call, *uses.of(names)), names)
+        names = [f"{index.tasks[newest]}/{kind}{number + 1}" for number in range(len(quoted.asks))]
+        found = _named(understand_interpreted(quoted.asks, quoted.request, call, *uses.of(names)), names)
         known = max(known, found, key=lambda one: one.level)
     return known
-
-
-@lru_cache(maxsize=64)
-def _checked(
-    interpretation: Interpretation, messages: tuple[str, ...], *, half: bool
-) -> tuple[tuple[CheckedAsk, ...], Request]:
-    """Return the asks that quote this many messages, within the messages joined to one text."""
-    back = len(messages) - 1
-    text, starts = joined(messages, back)
-    asks = tuple(within(one, starts) for one in interpretation.asks if one.back == back)
-    request = _parsed(text)
-    return check(replace(interpretation, asks=asks), request, half=half, newest=starts[0]), request
 
 
 def is_heard(tool: CatalogTool, text: str) -> bool:
@@ -227,33 +190,24 @@ def is_in_text(index: TaskIndex, tool: CatalogTool) -> bool:
 
 def is_from_user(index: TaskIndex, tool: CatalogTool) -> bool:
     """Return True if any of the user's messages asks for a tool, or leaves it to a text what is done."""
-    return delegates(index.words.tokens) or any(_says(tool, message) for message in index.messages)
+    return index.delegates or any(_says(tool, message) for message in index.said)
 
 
 def confirmed(index: TaskIndex, tool: CatalogTool) -> tuple[str, ...]:
     """Return the words of the earlier messages that ask for a tool, if the newest begins with a yes."""
-    *earlier, newest = index.messages or ("",)
-    if not earlier or not begins_with_yes(own_part(newest)[0]):
+    if len(index.said) < _PAIR or not index.said[-1].begins_with_yes:
         return ()
-    saying = (message for message in earlier if _says(tool, message))
-    return tuple(token.raw for message in saying for token in _own_request(message, sure=True)[0].tokens)
+    saying = (message for message in index.said[:-1] if _says(tool, message))
+    return tuple(token.raw for message in saying for token in message.sure_request.tokens)
 
 
-def _says(tool: CatalogTool, message: str) -> bool:
+def _says(tool: CatalogTool, message: Message) -> bool:
     """Return True if the user's own part of a message names what a tool does, be it only to ask about it."""
-    tokens, numbers = _own_requests(message)
-    if not _asking(tool.name, tool.asks).isdisjoint(numbers):
+    if not _asking(tool.name, tool.asks).isdisjoint(message.numbers):
         return True
-    if any(phrase[0] in tokens for phrase in _strange_phrases(tool.name, tool.asks) if phrase):
+    if any(phrase[0] in message.tokens for phrase in _strange_phrases(tool.name, tool.asks) if phrase):
         return True
-    return _hears(tool, _own_request(message, sure=True)[0])
-
-
-@lru_cache(maxsize=64)
-def _own_requests(message: str) -> tuple[frozenset[str], frozenset[int]]:
-    """Return the tokens of the user's own part of a message, and the numbers of what it asks for."""
-    tokens = folding.tokens(folding.fold(own_part(message, sure=True)[0]))
-    return frozenset(tokens), frozenset(requests_in([tokens], own=True))
+    return _hears(tool, message.sure_request)
 
 
 @lru_cache(maxsize=1_024)
@@ -268,11 +222,6 @@ def _asking(name: str, asks: Asks) -> frozenset[int]:
     return frozenset((*alone, *about, *(request_number(one, noun) for one, beside in phrases for noun in beside)))
 
 
-@lru_cache(maxsize=64)
-def _parsed(message: str) -> Request:
-    return parse(message)
-
-
 def task_of(ask: str) -> str:
     """Return the task whose words contain an ask, or an empty string."""
     return ask.rpartition("/")[0]
@@ -282,26 +231,6 @@ def kind_of(tool: CatalogTool) -> tuple[frozenset[str], frozenset[str]]:
     """Return the effects of a tool, and the stems of their objects."""
     kind = _kind(tool.name, tool.asks)
     return kind.effects, kind.nouns
-
-
-@lru_cache(maxsize=64)
-def _own_request(message: str, *, sure: bool = False) -> tuple[Request, bool]:
-    """Parse the user's own part of a message, and return whether the rest may be pasted; see own_part for ``sure``."""
-    own, doubted = own_part(message, sure=sure)
-    return parse(own), doubted
-
-
-@lru_cache(maxsize=64)
-def _amending(messages: tuple[str, ...]) -> Amendment | None:
-    """Return the request that the newest message makes of earlier ones, or None if it is independent."""
-    if any(settle(own_part(message, sure=True)[0]).behind for message in messages[:-1]):
-        return None  # what was taken back or left unclear is not brought back by a change of it
-    known, amends = _own_request(messages[0], sure=True)[0], None
-    for place, message in enumerate(messages[1:], 2):
-        own, doubted = _own_request(message, sure=place < len(messages))
-        amends = None if doubted else amended(known, own)
-        known = amends.request if amends is not None else own
-    return amends
 
 
 def _call(index: TaskIndex, tool: CatalogTool, bound: BoundCall, role: Roles, message: int) -> Call:

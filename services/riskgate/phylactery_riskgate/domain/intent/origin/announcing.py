@@ -93,17 +93,20 @@ def announced_in(folded: str) -> list[Span]:
 
 def _announced(folded: str) -> Iterator[int]:
     """Return where the text begins that the first announcing sentence announces."""
-    begins = 0
+    begins = dashed = 0
+    before = _Dashed()
     for number, found in enumerate(_BREAK.finditer(folded)):
-        sentence, mark = folded[begins : found.start()], found[0][0]
+        mark = found[0][0]
         if mark in _DASHES:  # what is before a dash announces only where it says that somebody presses for it
-            words = folding.atoms_of(sentence)
-            if _is_of_another(words) and not PRESSING.isdisjoint(words) and folded[found.end() :].strip():
+            before.add(folding.atoms_of(folded[max(begins, dashed) : found.start()]))
+            dashed = found.start()
+            if before.presses and folded[found.end() :].strip():
                 yield found.end()
                 return
             continue
         if number >= _MAX_SENTENCES:
             return
+        sentence = folded[begins : found.start()]
         if not sentence.strip():
             continue
         ended = mark == "\n" or folded[found.end() : found.end() + 1] == "\n"
@@ -117,6 +120,29 @@ def _announced(folded: str) -> Iterator[int]:
             yield found.end()
             return
         begins = found.end()
+        before = _Dashed()
+
+
+class _Dashed:
+    """What is before the dashes of a sentence, part by part: a text may have thousands of them in one."""
+
+    def __init__(self) -> None:
+        self._first: list[str] = []
+        self._ours = self._own_things = self._pressing = False
+
+    def add(self, words: Sequence[str]) -> None:
+        """Add the words between two dashes."""
+        self._first += words[: _FEW - len(self._first)]
+        self._ours = self._ours or not OURSELVES.isdisjoint(words)
+        self._own_things = self._own_things or not OWN_THINGS.isdisjoint(words)
+        self._pressing = self._pressing or not PRESSING.isdisjoint(words)
+
+    @property
+    def presses(self) -> bool:
+        """Return True if a sentence so far says that somebody else presses for what follows."""
+        if not self._pressing or self._ours or (self._own_things and self._first[0] in SUBJECTS):
+            return False
+        return _is_of_another(self._first)
 
 
 def _announces(said: Sequence[str], mark: str, *, ended: bool, apart: bool) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import zip_longest
 from typing import Final
 
@@ -46,7 +45,6 @@ def doubted_in(folded: str) -> list[Span]:
     return merged_spans((*announced_in(folded), *_between_fences(folded)))
 
 
-@lru_cache(maxsize=64)
 def own_part(text: str, *, sure: bool = False) -> tuple[str, bool]:
     """Return a message without its pasted text, and whether the rest may contain pasted text, too.
 
