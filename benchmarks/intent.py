@@ -25,7 +25,8 @@ from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load
 from phylactery_riskgate.domain.intent.facts import task_facts
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
-from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, RawCall
+from phylactery_riskgate.domain.intent.said import message_of
+from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, CatalogTool, RawCall
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_understanding.interpretation.model import Interpretation
 from phylactery_understanding.requests.parser import parse
@@ -66,6 +67,7 @@ async def run() -> None:
         played = [(one, _decide(engines[one.get("catalog", "default")], one, today, interpreter)) for one in cases]
         _figures(name, played)
     _times()
+    _call_times()
 
 
 def _figures(name: str, played: Sequence[tuple[Case, str]]) -> None:
@@ -113,6 +115,41 @@ def _times() -> None:
             parse(f"{text} {number}")
             spent.append(1_000 * (time.perf_counter() - began))
         emit(f"intent_parse_{name}_p50_ms", statistics.median(spent), "ms", words=len(text.split()))
+
+
+def _call_times() -> None:
+    """Print the time of a message's reading, where it arrives, and of the first and later calls compared with it."""
+    engine = DecisionEngine(load_bundle(default_bundle_folder()))
+    tool = engine.bundle.tools["write_file"]
+    calls = [engine.bind("write_file", {"path": f"{name}.txt", "content": "x"}) for name in ("notes", "a", "notes-2")]
+    task_facts(TaskIndex([read_words("write x to b.txt")]), tool, _bound(calls[0]))
+    ahead, first, later = [], [], []
+    for number in range(_REPEATS):
+        piece = read_words(f"{_WORDS * 55} {number}", "2026-11-30")
+        message = message_of(piece)
+        began = time.process_time()
+        message.read_ahead()
+        read = time.process_time()
+        index = TaskIndex([piece], known=[message])
+        task_facts(index, tool, _bound(calls[0]))
+        done = time.process_time()
+        ahead.append(1_000 * (read - began))
+        first.append(1_000 * (done - read))
+        for call in calls:  # one of each is worked out for the first time
+            task_facts(index, tool, _bound(call))
+        began = time.process_time()
+        for call in calls:
+            task_facts(index, tool, _bound(call))
+        later.append(1_000 * (time.process_time() - began) / len(calls))
+    words = len(_WORDS.split()) * 55
+    emit("intent_read_1000_words_p50_ms", statistics.median(ahead), "ms", words=words)
+    emit("intent_first_call_1000_words_p50_ms", statistics.median(first), "ms", bar="<= 5", words=words)
+    emit("intent_later_call_1000_words_p50_ms", statistics.median(later), "ms", bar="<= 0.3", words=words)
+
+
+def _bound(call: BoundCall | None) -> BoundCall:
+    assert call is not None, "the measured call fits the default catalog"
+    return call
 
 
 def _decide(engine: DecisionEngine, case: Case, today: date, interpreter: Interpreter | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from benchmarks.riskgate_wire import Wire, wired
 
 _CATALOG = Path(__file__).parent / "agentdojo" / "catalogs" / "workspace"
 _CALLS, _RESULTS, _SIZE = 300, 50, 10_000
+_LISTS, _ITEMS = 20, 200
 _THREAD, _RUN = "bench-tasks", "run-tasks"
 _WORDS = "Please share the file 'budget-7.docx' with ana@example.org so that she can read it."
 _SHARE = json.dumps({"file_id": "7-3", "email": "ana@example.org", "permission": "r"})
@@ -32,8 +34,8 @@ def _bundle() -> Iterator[Path]:
         yield bundle
 
 
-def _result(number: int) -> str:
-    """Return a list of files as JSON of about 10 KB: ids, names, owners, dates, sizes and text."""
+def _result(number: int, items: int = 12) -> str:
+    """Return a list of files as JSON, of 10 KB or more: ids, names, owners, dates, sizes and text."""
     files = [
         {
             "id_": f"{number}-{at}",
@@ -44,7 +46,7 @@ def _result(number: int) -> str:
             "size": 100 * number + at,
             "content": f"Notes number {at} of {number}, about rent, {at}.50 euros and the week after. " * 8,
         }
-        for at in range(12)
+        for at in range(items)
     ]
     text = json.dumps(files)
     return text[:-1] + " " * max(0, _SIZE - len(text)) + "]"
@@ -78,33 +80,41 @@ async def _observing(wire: Wire, echo_ms: float) -> None:
 
 
 async def _evaluating(wire: Wire, echo_ms: float) -> None:
-    task = await _task(wire, "evaluating")
-    for number in range(_RESULTS):
-        await _observe(wire, task, number, _result(number))
-
-    async def evaluate(named: str, number: int) -> riskgate_pb2.EvaluateResponse:
-        call = types_pb2.ToolCall(tool="share_file", tool_call_id=f"share-{named}-{number}", arguments_json=_SHARE)
-        asked = riskgate_pb2.EvaluateRequest(call=call, thread_id=_THREAD, run_id=_RUN, task_id=named)
+    async def evaluate(task: str, named: str, number: int) -> riskgate_pb2.EvaluateResponse:
+        call = types_pb2.ToolCall(tool="share_file", tool_call_id=f"{named}-{number}", arguments_json=_SHARE)
+        asked = riskgate_pb2.EvaluateRequest(call=call, thread_id=_THREAD, run_id=_RUN, task_id=task)
         return await wire.gate.Evaluate(asked)
 
-    for named in ("", task):
-        answer = await evaluate(named, -100)
+    answer = await evaluate("", "share", -100)
+    without, without_cpu = await wire.measure(lambda number: evaluate("", "share", number), _CALLS, 1)
+    for name, results, items in (("evaluate_facts_ms", _RESULTS, 12), ("evaluate_lists_ms", _LISTS, _ITEMS)):
+        task = await _task(wire, name)
+        began, first = time.perf_counter(), 0.0
+        for number in range(results):  # a call before each, as an agent makes
+            began = time.perf_counter()
+            answer = await evaluate(task, f"before-{name}", number)
+            first = max(first, time.perf_counter() - began)
+            await _observe(wire, task, number, _result(number, items))
+        began = time.perf_counter()
+        answer = await evaluate(task, name, -100)
+        first = max(first, time.perf_counter() - began)
         if answer.decision != types_pb2.DECISION_ALLOW:
             raise RuntimeError(f"the measured call is to be allowed with a task and without: {answer}")
-    without, without_cpu = await wire.measure(lambda number: evaluate("", number), _CALLS, 1)
-    told, told_cpu = await wire.measure(lambda number: evaluate(task, number), _CALLS, 1)
-    emit(
-        "evaluate_facts_ms",
-        told.percentile_ms(50) - without.percentile_ms(50),
-        "ms",
-        bar="<= 3",
-        with_task_ms=told.percentile_ms(50),
-        without_task_ms=without.percentile_ms(50),
-        with_task_cpu_us=told_cpu,
-        without_task_cpu_us=without_cpu,
-        results=_RESULTS,
-        floor_echo_ms=echo_ms,
-    )
+        told, told_cpu = await wire.measure(lambda at, task=task, name=name: evaluate(task, name, at), _CALLS, 1)  # type: ignore[misc]
+        emit(
+            name,
+            told.percentile_ms(50) - without.percentile_ms(50),
+            "ms",
+            bar="<= 3",
+            with_task_ms=told.percentile_ms(50),
+            without_task_ms=without.percentile_ms(50),
+            longest_while_growing_ms=1_000 * first,
+            with_task_cpu_us=told_cpu,
+            without_task_cpu_us=without_cpu,
+            results=results,
+            items=items,
+            floor_echo_ms=echo_ms,
+        )
 
 
 async def run() -> None:

@@ -105,8 +105,10 @@ class Tasks:
         day = datetime.fromtimestamp(self._core.clock.now_us() / MICROSECONDS, UTC).date().isoformat()
         own = own_spans_of(asked.words, asked.spans, delegated=who.through_channel)
         starts = asked.message_starts
-        message, (bytes_, size) = await self._beside(
-            who, len(asked.words), lambda: _read_message(read_words(asked.words, day, shown, own=own, starts=starts))
+        message, (bytes_, size) = await self._core.threads.run(
+            (who.tenant, who.subject),
+            len(asked.words),
+            lambda: _read_message(read_words(asked.words, day, shown, own=own, starts=starts)),
         )
         retraction: Retraction | None = None
         if asked.continues_task_id:

@@ -106,6 +106,10 @@ _ENCLITICS: Final = (
     "las",
     "se",
 )
+_JOINED: Final[Mapping[str, tuple[str, ...]]] = {
+    end: tuple(one for one in _ENCLITICS if one.endswith(end)) for end in {one[-2:] for one in _ENCLITICS}
+}
+"""The pronouns by their last two letters, the longest first: a text may have a hundred thousand different words."""
 _ACCENTED: Final = {"fr": ("e", "é"), "ca": ("a", "à")}
 """The ending of a requesting form, and that of the corresponding past form."""
 _ENDINGS: Final = {
@@ -185,9 +189,9 @@ class Lexicon:
     def verb(self, form: str) -> tuple[Verb, ...]:
         """Return the possible meanings of a form, after removing pronouns that Spanish joins to it."""
         found = self.verbs.get(form, ())
-        if found or len(form) < _SHORTEST or not form.endswith(_ENCLITICS):
+        if found or len(form) < _SHORTEST:
             return found
-        for pronoun in _ENCLITICS:
+        for pronoun in _JOINED.get(form[-2:], ()):
             if form.endswith(pronoun):
                 for stem in (form[: -len(pronoun)], form[: -len(pronoun)] + "r", form[: -len(pronoun)] + "s"):
                     bare = tuple(
@@ -199,9 +203,13 @@ class Lexicon:
                         return bare
         return ()
 
+    @cached_property
+    def _yields(self) -> Mapping[str, frozenset[str]]:
+        return {effect: meanings | {effect} for effect, meanings in self.effects.items()}
+
     def yields(self, effect: str) -> frozenset[str]:
         """Return the meanings by which a person may request an effect."""
-        return self.effects.get(effect, frozenset()) | {effect}
+        return self._yields.get(effect) or frozenset((effect,))
 
 
 @dataclass(frozen=True)
@@ -213,14 +221,24 @@ class Lexicons:
     """Every single word of a language, for language detection."""
 
     @cached_property
-    def _verb_forms(self) -> frozenset[str]:
-        return frozenset().union(*(one.verbs for one in self.by_language.values()))
+    def _meanings(self) -> Mapping[str, frozenset[str]]:
+        """The meanings of each form in the languages that list it."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for one in self.by_language.values():
+            for form, verbs in one.verbs.items():
+                found[form].update(meaning for verb in verbs for meaning in verb.meanings)
+        return {form: frozenset(meanings) for form, meanings in found.items()}
+
+    def may_ask(self, form: str) -> bool:
+        """Return False for most words that have no meaning as a verb, in little time."""
+        return form in self._meanings or form[-2:] in _JOINED
 
     def meanings(self, form: str) -> frozenset[str]:
         """Return the meanings of a verb form in whatever language; a word that is none costs one look-up."""
-        if form not in self._verb_forms and not form.endswith(_ENCLITICS):
-            return frozenset()
-        return frozenset().union(*(verb.meanings for one in self.by_language.values() for verb in one.verb(form)))
+        listed, joining = self._meanings.get(form, frozenset()), self.by_language.get(_ENCLITIC)
+        if joining is None or form[-2:] not in _JOINED or form in joining.verbs:
+            return listed
+        return listed.union(*(verb.meanings for verb in joining.verb(form)))
 
     def of(self, tokens: Sequence[Token]) -> Lexicon:
         """Return the lexicon of the language that knows most of the first words, that of SHARED in case of a tie."""

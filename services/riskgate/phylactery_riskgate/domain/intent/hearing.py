@@ -70,7 +70,7 @@ def delegates(tokens: Sequence[str]) -> bool:
 
 
 def _verbs(tokens: Sequence[str]) -> list[int]:
-    verbs = {one for one in set(tokens) if meanings_of(one)}
+    verbs = {one for one in set(filter(lexicons().may_ask, frozenset(tokens))) if meanings_of(one)}
     return [place for place, token in enumerate(tokens) if token in verbs] if verbs else []
 
 

@@ -88,27 +88,33 @@ class Result:
 
         Of equal values one is kept: a list may hold one value a thousand times.
         """
-        found: dict[str, dict[tuple[object, ...], Value]] = defaultdict(dict)
+        found: dict[str, list[Value]] = {}
         for value in self.values:
-            place = (value.item in self.names, value.item in self.picks, self.parents[value.item], value.item == 0)
-            same = (value.kind, value.field, value.written, *place)
-            found[value.norm].setdefault(same, value)
-            if " " in value.norm and "@" not in value.norm and looks_literal(value.norm.replace(" ", "")):
-                found[value.norm.replace(" ", "")].setdefault(same, value)
-        return {norm: list(values.values()) for norm, values in found.items()}
+            found.setdefault(value.norm, []).append(value)
+            if " " in value.norm and "@" not in value.norm and looks_literal(joined := value.norm.replace(" ", "")):
+                found.setdefault(joined, []).append(value)
+        return {norm: values if len(values) == 1 else self._distinct(values) for norm, values in found.items()}
+
+    def _distinct(self, values: Sequence[Value]) -> list[Value]:
+        once: dict[tuple[object, ...], Value] = {}
+        for value in values:
+            item = value.item
+            place = (item in self.names, item in self.picks, self.parents[item], item == 0)
+            once.setdefault((value.kind, value.field, value.written, *place), value)
+        return list(once.values())
 
     @computed
     def sources(self) -> dict[str, list[Value]]:
         """Return the same with one of all values that have the same origin, however many lists they are in."""
-        found: dict[str, list[Value]] = {}
-        for norm, values in self.by_norm.items():
-            once: dict[tuple[object, ...], Value] = {}
-            for value in values if len(values) > 1 else ():
-                item = value.item
-                place = (item in self.names, item in self.picks, item == 0, self.passes_over(item))
-                once.setdefault((value.kind, value.field, value.written, *place), value)
-            found[norm] = list(once.values()) or values
-        return found
+        return {norm: values if len(values) == 1 else self._alike(values) for norm, values in self.by_norm.items()}
+
+    def _alike(self, values: Sequence[Value]) -> list[Value]:
+        once: dict[tuple[object, ...], Value] = {}
+        for value in values:
+            item = value.item
+            place = (item in self.names, item in self.picks, item == 0, self.passes_over(item))
+            once.setdefault((value.kind, value.field, value.written, *place), value)
+        return list(once.values())
 
     @computed
     def listing(self) -> Listing:
