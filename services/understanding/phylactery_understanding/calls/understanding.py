@@ -71,7 +71,7 @@ def understand(
     newest = _pointing(requests[-1], requests[-2], call) if len(requests) > 1 else requests[-1]
     best = NOTHING
     for place, ask in enumerate(newest.asks):
-        for one in (ask, ask.joined()):
+        for one in (ask, ask.joined):
             if one is None or best.level is Level.CLEAR:
                 continue
             found = _by(newest, one, call)
@@ -192,7 +192,7 @@ def _told(request: Request, call: Call) -> bool:
 def _by(request: Request, ask: Ask, call: Call) -> Understanding:
     if not same_effect(ask, call):
         return NOTHING
-    said = tuple(one.raw for one in ask.tokens)[:12]
+    said = tuple(one.raw for one in ask.tokens[:12])
     whole = request.fault
     if whole is not None and whole.kind == "retraction" and "undo" in call.effects:
         whole = None  # an undo retracts it: oops, undo that
@@ -214,11 +214,7 @@ def same_effect(ask: Ask, call: Call) -> bool:
 
 def _hears(ask: Ask, call: Call) -> bool:
     """Return True if an ask has a verb of the tool's phrases, with a word that accompanies it there."""
-    having = call.spoken.get(ask.form)
-    if not having:
-        return False
-    stems = {one.stem for one in ask.tokens}
-    return any(not beside or not beside.isdisjoint(stems) for beside in having)
+    return any(not beside or not beside.isdisjoint(ask.stems) for beside in call.spoken.get(ask.form, ()))
 
 
 def _is_about(ask: Ask, call: Call) -> bool:

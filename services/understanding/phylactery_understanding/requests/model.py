@@ -44,9 +44,9 @@ class Fault:
     words: str
 
 
-@dataclass(slots=True)
+@dataclass
 class Ask:
-    """One request: a clause with its verb, and a label for each of its tokens.
+    """One request: a clause with its verb, and a label for each of its tokens. Once parsed, it stays as it is.
 
     ``verbatim`` says that its content follows a colon; ``refers`` that a pronoun is its object; ``there`` that a file
     is called "that one", one of ``files`` that the message names before; ``before`` is the statement before it,
@@ -68,6 +68,12 @@ class Ask:
     previous: Ask | None = None
     fault: Fault | None = None
 
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Return the stems of its words."""
+        return frozenset(one.stem for one in self.tokens)
+
+    @cached_property
     def joined(self) -> Ask | None:
         """Return the ask combined with the one its pronoun refers to: make a list, and put it in a.txt."""
         first = self.previous
@@ -127,6 +133,11 @@ class Request:
     def texts(self) -> list[str]:
         """Return its words, folded."""
         return [one.text for one in self.tokens]
+
+    @cached_property
+    def raws(self) -> tuple[str, ...]:
+        """Return its words as written."""
+        return tuple(one.raw for one in self.tokens)
 
     @cached_property
     def forms(self) -> frozenset[str]:

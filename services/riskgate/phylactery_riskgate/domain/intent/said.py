@@ -15,7 +15,7 @@ from typing import Final
 from phylactery_understanding.interpretation.check import CheckedAsk, check, joined, within
 from phylactery_understanding.interpretation.model import MAX_BACK, Interpretation
 from phylactery_understanding.replies.amendment import Amendment, amended
-from phylactery_understanding.replies.answers import Answer, begins_with_yes, read_answer
+from phylactery_understanding.replies.answers import Answer, begins_with_yes, read_answer, says_to_do
 from phylactery_understanding.replies.behind import Settled, settle
 from phylactery_understanding.requests.model import Request
 from phylactery_understanding.requests.parser import parse
@@ -50,7 +50,7 @@ class Message:
         for name in ("settled", "sure_request", "numbers", "tokens", "answer", "begins_with_yes", "has_name"):
             getattr(self, name)
         for request in (self.settled.request, self.sure_request):
-            for name in ("texts", "forms", "stems", "negations"):
+            for name in ("texts", "raws", "forms", "stems", "negations"):
                 getattr(request, name)
 
     @computed
@@ -90,6 +90,11 @@ class Message:
     def answer(self) -> Answer:
         """Return the answer that the message is."""
         return read_answer(self.text)
+
+    @computed
+    def says_to_do(self) -> bool:
+        """Return True if it is a clear yes that says to do something."""
+        return says_to_do(self.text)
 
     @computed
     def begins_with_yes(self) -> bool:

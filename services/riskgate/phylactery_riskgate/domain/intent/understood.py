@@ -25,7 +25,6 @@ from phylactery_understanding.calls.understanding import GENERIC, TELLING, hears
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.language.lexicon import lexicon
 from phylactery_understanding.language.text import STEM, fold, tokenize, written
-from phylactery_understanding.replies.answers import says_to_do
 from phylactery_understanding.replies.behind import Behind
 from phylactery_understanding.replies.retraction import forbids
 from phylactery_understanding.requests.model import Fault, Request
@@ -109,7 +108,7 @@ def understood(
     if asking.settled.ends or (known.fault is not None and known.fault.kind == USED_UP):
         return known  # no model reads out of a message what its end takes back or changes
     known = _interpreted(index, place, call, known, uses)
-    if known.level is not Level.CLEAR and place + 2 == len(index.messages) and says_to_do(index.messages[-1]):
+    if known.level is not Level.CLEAR and place + 2 == len(index.messages) and index.said[-1].says_to_do:
         return _interpreted(index, place + 1, call, known, uses)  # should I delete it? – yes, do it
     return known
 
@@ -198,7 +197,7 @@ def confirmed(index: TaskIndex, tool: CatalogTool) -> tuple[str, ...]:
     if len(index.said) < _PAIR or not index.said[-1].begins_with_yes:
         return ()
     saying = (message for message in index.said[:-1] if _says(tool, message))
-    return tuple(token.raw for message in saying for token in message.sure_request.tokens)
+    return tuple(raw for message in saying for raw in message.sure_request.raws)
 
 
 def _says(tool: CatalogTool, message: Message) -> bool:
