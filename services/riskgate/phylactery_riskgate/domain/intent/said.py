@@ -33,6 +33,12 @@ _MOST_AMENDMENTS: Final = 8
 """The number of messages that may each amend the one before."""
 
 
+_READ_AHEAD: Final = (
+    *("sure_request", "takes_back", "numbers", "tokens", "answer", "says_to_do", "begins_with_yes", "has_name"),
+    "settled",  # which tells that all of it was read
+)
+
+
 @dataclass(frozen=True)
 class Message:
     """One message of the user, and the offsets at which further messages joined to it begin."""
@@ -47,7 +53,7 @@ class Message:
 
     def read_ahead(self) -> None:
         """Work out what a call needs of the message."""
-        for name in ("settled", "sure_request", "numbers", "tokens", "answer", "begins_with_yes", "has_name"):
+        for name in _READ_AHEAD:
             getattr(self, name)
         for request in (self.settled.request, self.sure_request):
             for name in ("texts", "raws", "forms", "stems", "negations"):
@@ -84,7 +90,8 @@ class Message:
     @computed
     def takes_back(self) -> bool:
         """Return True if what is surely the user's own takes something back, or leaves it unclear."""
-        return bool(settle(self.sure_request).behind)
+        same = self.sure_request is self.request and not self.starts
+        return bool((self.settled if same else settle(self.sure_request)).behind)
 
     @computed
     def answer(self) -> Answer:
