@@ -66,7 +66,7 @@ async def test_words_and_parallel_calls_are_heard_streamed_and_whole(server: Mod
     reply = await ask(server, Question(HI.messages, [TOOL]), heard=heard, model_stream=stream)
     wanted = (HeardCall("f", json.dumps({"a": "ñ"})), HeardCall("g", '{"b": [1, 2]}'))
     assert reply == Heard("Ahora voy.", wanted, "tool_calls", "test-model", 21, 9)
-    assert heard == (["Ahora", "Ahora voy."] if stream else ["Ahora voy."])
+    assert heard == ["Ahora voy."]
     [asked] = server.asked
     assert asked.path == "/v1/chat/completions"
     assert asked.body == {
@@ -222,10 +222,27 @@ async def test_silence_ends_by_its_bound(server: ModelServer, answer: Answer, op
 
 
 @pytest.mark.slow
+async def test_the_first_reply_is_passed_on_when_complete_and_later_ones_as_they_grow(server: ModelServer) -> None:
+    config = config_of(server.url)
+    client = EndpointClient(config.endpoints[0], config.bounds, FakeClock())
+    heard: list[str] = []
+
+    async def on_text(text: str) -> None:
+        heard.append(text)
+
+    server.script(*[says("one two", chunk=4)] * 2, says("I think.</think>\nYes", chunk=4), says("I", chunk=1))
+    for _ in range(4):
+        await client.ask(HI, on_text)
+    await client.close()
+    assert heard[:3] == ["one two", "one ", "one two"]
+    assert heard[-2:] == ["Yes", "I"]
+
+
 async def test_time_the_listener_takes_is_no_pause_of_the_endpoint(server: ModelServer) -> None:
-    server.script(says("one two three", chunk=4))
     config = config_of(server.url, model_between_tokens_seconds=2.0)
     client = EndpointClient(config.endpoints[0], config.bounds, FakeClock())
+    await client.ask(HI)
+    server.script(says("one two three", chunk=4))
 
     async def slow(text: str) -> None:
         await asyncio.sleep(2.5 if text == "one " else 0)
@@ -235,9 +252,10 @@ async def test_time_the_listener_takes_is_no_pause_of_the_endpoint(server: Model
 
 
 async def test_what_the_listener_raises_is_passed_on_and_the_connection_closed(server: ModelServer) -> None:
-    server.script(endless())
     config = config_of(server.url)
     client = EndpointClient(config.endpoints[0], config.bounds, FakeClock())
+    await client.ask(HI)
+    server.script(endless())
 
     async def fail(_text: str) -> None:
         raise LookupError("the lease is lost")

@@ -30,6 +30,8 @@ OnText = Callable[[str], Awaitable[None]]
 
 _USAGE_SECONDS: Final = 5.0
 """How long to wait for the token count after the model reported that its reply is complete."""
+_OFTEN: Final = 64
+"""The text so far is passed on each time its pieces are one in this many more: reading it costs its length."""
 _SILENT: Final = logging.CRITICAL + 1
 _NOT_TOLD: Final = ("Arch", "Async", "Lang", "OS", "Package-Version", "Runtime", "Runtime-Version", "Retry-Count")
 """Headers in which the library would describe this machine to every endpoint."""
@@ -62,6 +64,9 @@ class EndpointClient:
 
     def __init__(self, endpoint: Endpoint, bounds: Bounds, clock: Clock) -> None:
         self.endpoint, self._bounds, self._clock = endpoint, bounds, clock
+        self._unmarked: bool | None = None
+        """Whether replies begin with reasoning that nothing marks, so that they may be shown only when complete; None
+        before the first reply, which tells it."""
         for library in ("openai", "httpx2", "httpcore2"):  # their debug logs contain conversations and headers
             logging.getLogger(library).setLevel(_SILENT)
         connect, pause = bounds.connect_seconds, max(bounds.first_token_seconds, bounds.between_tokens_seconds)
@@ -98,11 +103,13 @@ class EndpointClient:
                     await self._read(response, assembly, on_text)
                 finally:
                     received = _size(response)
-            return assembly.heard()
+            heard = assembly.heard()
         except ModelFault as fault:
             fault.began = fault.began or received > 0
             fault.heard_bytes = assembly.size_bytes or received
             raise
+        self._unmarked = bool(self._unmarked) or assembly.reasons_unmarked
+        return heard
 
     @contextlib.asynccontextmanager
     async def _opened(self, question: Question) -> AsyncIterator[Response]:
@@ -145,7 +152,7 @@ class EndpointClient:
 
     async def _follow(self, events: AsyncIterator[object], assembly: Assembly, on_text: OnText | None) -> None:
         """Read a stream to its end; once the reply is complete, later events cannot invalidate it."""
-        patience = self._bounds.first_token_seconds
+        patience, written, enough, text = self._bounds.first_token_seconds, 0, 0, ""
         while True:
             try:
                 async with self._within(patience):
@@ -164,8 +171,12 @@ class EndpointClient:
                 if assembly.finished:
                     return
                 raise
-            if grown and on_text is not None:
-                await on_text(assembly.text)
+            written += grown
+            if on_text is not None and (assembly.finished or (written >= enough and self._unmarked is False)):
+                enough = written + written // _OFTEN + 1
+                text, before = assembly.text, text
+                if text != before:
+                    await on_text(text)
             patience = self._bounds.between_tokens_seconds
             if assembly.finished:
                 patience = min(patience, _USAGE_SECONDS)

@@ -8,12 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from phylactery_agent.llm_client.errors import MALFORMED, ModelFault
+from phylactery_agent.llm_client.reasoning import read
 
 MAX_CALLS: Final = 64
 _MAX_NAME: Final = 128
 _MAX_WORD: Final = 64
 _MAX_TOKENS: Final = 1_000_000_000
 _BYTES_PER_TOKEN: Final = 3
+_SPOKEN: Final = (None, "text", "output_text")
+"""The types of a content's parts that are meant to be read: others hold reasoning."""
+_REASONING: Final = ("reasoning_content", "reasoning", "thinking")
+"""The fields in which endpoints send reasoning: only their size is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,10 @@ class HeardCall:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A complete reply. Token counts are None if the endpoint did not report them."""
+    """A complete reply. Token counts are None if the endpoint did not report them.
+
+    text holds no reasoning; it is empty if the model wrote nothing else. size_bytes is what was written in all.
+    """
 
     text: str
     calls: tuple[HeardCall, ...]
@@ -34,6 +42,7 @@ class Heard:
     model: str
     prompt_tokens: int | None
     completion_tokens: int | None
+    size_bytes: int = field(default=0, compare=False)
 
 
 def estimated_tokens(size_bytes: int) -> int:
@@ -76,7 +85,8 @@ def words_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+        parts = [part for part in content if isinstance(part, dict) and part.get("type") in _SPOKEN]
+        return "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
     return ""
 
 
@@ -93,12 +103,18 @@ class _Call:
     name: str = ""
     pieces: list[str] = field(default_factory=list)
 
+    @property
+    def whole(self) -> bool:
+        """Return True if its arguments are complete: a name that follows with more begins another call."""
+        return any(self.pieces) and arguments_of("".join(self.pieces)) is not None
+
 
 class Assembly:
     """A reply assembled from whole answers or from stream events."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
+        self._thought_bytes = 0
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
         self._finish, self._model = "", ""
@@ -106,14 +122,22 @@ class Assembly:
 
     @property
     def text(self) -> str:
-        """Return the text so far."""
+        """Return the text so far, without reasoning and without an end that may become a mark of it."""
+        return read(self._written(), more=not self.finished).spoken
+
+    @property
+    def reasons_unmarked(self) -> bool:
+        """Return True if the text holds reasoning whose beginning nothing marked: only its end shows what it was."""
+        return read(self._written()).unmarked
+
+    def _written(self) -> str:
         return clean("".join(self._texts))
 
     @property
     def size_bytes(self) -> int:
         """Return the approximate size of the reply so far."""
         pieces = [*self._texts, *(piece for call in self._calls for piece in (call.name, *call.pieces))]
-        return sum(len(piece.encode("utf-8", "replace")) for piece in pieces)
+        return self._thought_bytes + sum(len(piece.encode("utf-8", "replace")) for piece in pieces)
 
     @property
     def finished(self) -> bool:
@@ -147,11 +171,14 @@ class Assembly:
             _fill(call, part)
 
     def heard(self) -> Heard:
-        """Return the reply. Raise ModelFault if it has no text and no calls, or a call has no name."""
-        text, calls = self.text, tuple(HeardCall(call.name, clean("".join(call.pieces))) for call in self._calls)
-        if (not text and not calls) or any(not 0 < len(call.name) <= _MAX_NAME for call in calls):
+        """Return the reply. Raise ModelFault if it holds nothing at all, or a call has no name."""
+        text, calls = self._written(), tuple(HeardCall(call.name, clean("".join(call.pieces))) for call in self._calls)
+        if (not text and not calls and not self._thought_bytes) or any(
+            not 0 < len(call.name) <= _MAX_NAME for call in calls
+        ):
             raise ModelFault(MALFORMED, began=True)
-        return Heard(text, calls, self._finish or "stop", self._model, *self._usage)
+        text = read(text).spoken
+        return Heard(text, calls, self._finish or "stop", self._model, *self._usage, size_bytes=self.size_bytes)
 
     def _take(self, body: Any) -> Mapping[str, Any] | None:
         """Read the fields common to events and whole answers; return the choice, if there is one."""
@@ -172,6 +199,9 @@ class Assembly:
         return choices[0]
 
     def _say(self, message: Mapping[str, Any]) -> bool:
+        for name in _REASONING:
+            if isinstance(thought := message.get(name), str):
+                self._thought_bytes += len(thought.encode("utf-8", "replace"))
         words = words_of(message.get("content")) or words_of(message.get("refusal"))
         if words:
             self._texts.append(words)
@@ -183,7 +213,13 @@ class Assembly:
         call = self._by_index.get(index) if isinstance(index, int) else (self._calls[-1] if self._calls else None)
         named = bool(part["function"].get("name"))
         other = isinstance(own, str) and own != "" and call is not None and call.id not in ("", own)
-        if call is None or (other and named) or (not isinstance(index, int) and not own and named and call.name):
+        again = named and call is not None and call.whole and bool(part["function"].get("arguments"))
+        if (
+            call is None
+            or (other and named)
+            or again
+            or (not isinstance(index, int) and not own and named and call.name)
+        ):
             call = self._new()
             if isinstance(index, int):
                 self._by_index[index] = call

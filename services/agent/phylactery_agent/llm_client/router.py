@@ -7,7 +7,7 @@ import contextlib
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Final
 from urllib.parse import urlsplit
@@ -188,14 +188,10 @@ def _counted(heard: Heard, question: Question) -> Heard:
     A count far below what was sent and received is raised to a fraction of the estimate; otherwise budgets would never
     stop a run.
     """
-    written = heard.text + "".join(call.name + call.raw for call in heard.calls)
-    return Heard(
-        heard.text,
-        heard.calls,
-        heard.finish_reason,
-        heard.model,
-        _believed(heard.prompt_tokens, question.size_bytes),
-        _believed(heard.completion_tokens, len(written.encode())),
+    return replace(
+        heard,
+        prompt_tokens=_believed(heard.prompt_tokens, question.size_bytes),
+        completion_tokens=_believed(heard.completion_tokens, heard.size_bytes),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from phylactery_agent.graph.core.events import reply_id
 from phylactery_agent.graph.core.output_inspection import Deltas, quoting
 from phylactery_agent.graph.core.state import AgentState, PlannedStep
-from phylactery_agent.graph.llm import prompts
+from phylactery_agent.graph.llm import prompts, proposals
 from phylactery_agent.graph.llm.claims import Claims
 from phylactery_agent.graph.llm.conversation import clean, conversation, corrected, goal_block, plan_block
 from phylactery_agent.graph.llm.drafts import Drafted, model_tools, read_calls
@@ -128,8 +128,8 @@ async def _words(
     messages = conversation(state, told, request, *more)
     reply = await model.reply(messages, key=key, on_text=on_text, keep=not state["do_not_store"])
     text = clean(reply.text).strip()
-    if not text:
-        raise ModelUnavailableError(MODEL_EMPTY, "the model answered without words")
+    if not text or proposals.find(text):
+        raise ModelUnavailableError(MODEL_EMPTY, "the model answered without words for a person")
     return await claims.honest(text)
 
 

@@ -21,6 +21,7 @@ from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.requests.model import ARTIFACTS, Ask
 from phylactery_understanding.requests.parser import parse
 
+from phylactery_agent.graph.llm.proposals import readable
 from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import EffectState, Language, LedgerRow, TurnContext
 from phylactery_agent.rules.expressions import Expression, expression
@@ -264,8 +265,8 @@ class Claims:
         return "\n\n".join(part for part in (" ".join(ours), found.kept) if part)
 
     async def settled(self, text: str) -> str:
-        """Return the publishable part of a streamed text: everything before the first possibly false sentence."""
-        done = await self._in(EffectState.FINISHED)
+        """Return the publishable part of a streamed text: what is before a proposal or a possibly false sentence."""
+        text, done = readable(text), await self._in(EffectState.FINISHED)
         return await self._aside(text, lambda: self._settled(text, done))
 
     def _settled(self, text: str, done: set[Kind]) -> str:

@@ -7,13 +7,14 @@ completed steps is ignored.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from pydantic import ValidationError
 
 from phylactery_agent.graph.core.guards import MAX_TOOL_CALLS
+from phylactery_agent.graph.llm import proposals
 from phylactery_agent.graph.llm.conversation import clean
 from phylactery_agent.i18n.texts import shortened
 from phylactery_agent.ports import Language
@@ -24,6 +25,9 @@ MAX_DRAFTED: Final = MAX_TOOL_CALLS
 """Maximum number of steps of one plan: a run cannot make more calls anyway."""
 _MAX_PROBLEMS: Final = 8
 _MAX_NAME: Final = 64
+_CUT: Final = ("length", "max_tokens", "content_filter")
+"""Reasons to end of a reply that is not whole: what it proposes may be a part of what was meant."""
+_CUT_OFF: Final = "the answer was cut off before its end; make it shorter"
 _FENCES: Final = ("```json", "```")
 
 
@@ -57,20 +61,30 @@ def looks_like_json(text: str) -> bool:
 
 
 def read_plan(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
-    """Read the answer to a planning request."""
+    """Read the answer to a planning request: calls, or one object in its text, whatever is written around it."""
     if reply.calls:
         return read_calls(reply, specs)
     text = clean(reply.text).strip()
-    if not text:
-        return Draft(problems=("the answer is empty",))
-    return _read_json(text, specs) if looks_like_json(text) else Draft(answer=text)
+    found = proposals.find(text)
+    if not text or (found and (problem := _unfit(reply, found))):
+        return Draft(problems=(problem if text else "the answer is empty",))
+    if found.objects:
+        return _read_objects(found.objects, specs)
+    return _read_json(text) if looks_like_json(text) else _answer(text, specs)
 
 
 def read_calls(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
-    """Read the calls of an answer; without calls, its text is the answer."""
+    """Read the calls of an answer; without calls, its text is the answer, unless the text is nothing but calls."""
     if not reply.calls:
         text = clean(reply.text).strip()
-        return Draft(answer=text) if text else Draft(problems=("the answer is empty",))
+        found = proposals.find(text)
+        if not text or (found and (problem := _unfit(reply, found))):
+            return Draft(problems=(problem if text else "the answer is empty",))
+        if found.objects and not (found.alone and all(map(proposals.is_call, found.objects))):
+            return Draft(problems=("its text holds a plan or a call; make the call, or answer in plain words",))
+        return _read_objects(found.objects, specs) if found.objects else _answer(text, specs)
+    if reply.finish_reason in _CUT:
+        return Draft(problems=(_CUT_OFF,))
     steps: list[Drafted] = []
     problems: list[str] = []
     for number, call in enumerate(reply.calls, 1):
@@ -147,18 +161,45 @@ def _draft(steps: list[Drafted], problems: list[str]) -> Draft:
     return Draft(steps=tuple(steps))
 
 
-def _read_json(text: str, specs: Mapping[str, ToolSpec]) -> Draft:
+def _unfit(reply: ModelReply, found: proposals.Found) -> str:
+    """Return why what a text proposes cannot be taken, empty if it can."""
+    if reply.finish_reason in _CUT:
+        return _CUT_OFF
+    return "what it proposes in its text is not valid JSON" if found.broken else ""
+
+
+def _answer(text: str, specs: Mapping[str, ToolSpec]) -> Draft:
+    """Return words as the answer; a call in the notation of a program is none."""
+    begins = text.lstrip("[` \n").partition("(")
+    if begins[1] and begins[0] in specs:
+        return Draft(problems=(f"{begins[0]}: the call is written as text; make it as a call",))
+    return Draft(answer=text)
+
+
+def _read_json(text: str) -> Draft:
+    """Return what is wrong with a text that begins like JSON and proposes nothing."""
     try:
         value = json.loads(_unfenced(text))
     except (ValueError, RecursionError):
         return Draft(problems=("the answer is not valid JSON",))
     if not isinstance(value, dict):
         return Draft(problems=("the answer must be one JSON object",))
-    question, steps = value.get("question"), value.get("steps")
-    if isinstance(question, str) and question.strip() and not steps:
-        return Draft(question=clean(question).strip())
-    if not isinstance(steps, list) or not steps:
-        return Draft(problems=("the JSON object needs steps, a list that is not empty, or a question",))
+    return Draft(problems=("the JSON object needs steps, a list that is not empty, or a question",))
+
+
+def _read_objects(objects: Sequence[dict[str, Any]], specs: Mapping[str, ToolSpec]) -> Draft:
+    """Read one plan or question, or calls: each is a step, in order."""
+    [first, *more] = objects
+    if more and not all(map(proposals.is_call, objects)):
+        return Draft(problems=("the answer holds more than one plan",))
+    if proposals.is_plan(first):
+        question, steps = first.get("question"), first.get("steps")
+        if isinstance(question, str) and question.strip() and not steps:
+            return Draft(question=clean(question).strip())
+        if not isinstance(steps, list) or not steps:
+            return Draft(problems=("the JSON object needs steps, a list that is not empty, or a question",))
+    else:
+        steps = [proposals.step_of(one) for one in objects]
     drafted: list[Drafted] = []
     problems: list[str] = []
     for number, step in enumerate(steps, 1):

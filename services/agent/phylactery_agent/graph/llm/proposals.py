@@ -1,0 +1,144 @@
+"""Plans and tool calls in the text of a model's reply.
+
+A model is asked for calls, or for one JSON object. Many write the object after a sentence or in a fence, and some write
+a call as text, in the notation they were trained with. None of this is ever words for a person.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+MAX_OBJECTS: Final = 64
+"""How many beginnings of objects are tried: a text of unclosed ones would be read from each of them to its end."""
+_NAMES: Final = ("tool", "name", "function", "action")
+_ARGUMENTS: Final = ("args", "arguments", "parameters", "action_input")
+_NOTATION: Final = re.compile(
+    r"(?i)(?<!`)(?:</?(?:[\w.-]{1,24}:)?(?:tool_calls?|function_calls?|tool_use|tool_code|invoke|parameter)"
+    r"(?:\s[^<>]{0,80})?>"
+    r"|<function=[\w.-]{1,64}>|</function>|<parameter=[\w.-]{1,64}>|<｜tool▁[^<>｜]{0,40}｜>|functools\["
+    r"|<\|/?(?:tool|python_tag|plugin|action)[\w ]{0,40}\|?>|</?\|?tool_calls?\|?>"
+    r"|\[/?TOOL_(?:CALLS?|REQUEST)\]|\[END_TOOL_REQUEST\]|(?m:^\s{0,8}Action Input:))"
+)
+"""Marks around calls, of families of models that write them as text; one in backticks is spoken of."""
+_FENCE: Final = re.compile(r"```\w*")
+_BEGUN: Final = re.compile(r"""\{[^{}]*["'](?:steps|tool|args|arguments|tool_calls)["']\s{0,8}:""")
+"""A plan or call that is no valid JSON."""
+_KEY: Final = re.compile(r"""\s{0,80}["']""")
+"""The beginning of an object's first key."""
+_MAYBE: Final = re.compile(r"\{|```(?:json|tool)|<[\w|/｜]*(?:tool|function|invoke|$)|\[/?TOOL_|functools\[")
+"""Where a plan or a call may begin, in a text that is still arriving."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a text proposes. ``alone`` means that it holds nothing else than the objects and the marks around them."""
+
+    objects: tuple[dict[str, Any], ...] = ()
+    broken: bool = False
+    alone: bool = False
+
+    def __bool__(self) -> bool:
+        """Return True if anything is proposed, readable or not."""
+        return self.broken or bool(self.objects)
+
+
+def find(text: str) -> Found:
+    """Return the plans and calls in a text; ``broken`` means that something begins as one and cannot be read.
+
+    An object within one that cannot be read is no proposal: its plan may have been cut off.
+    """
+    objects: list[dict[str, Any]] = []
+    rest, place, unreadable = [], 0, False
+    for start, end, value in _objects(text):
+        if value is None:
+            unreadable = True
+            continue
+        called = value.get("tool_calls")
+        one = called if isinstance(called, list) and called else [value]
+        objects += [each for each in one if isinstance(each, dict) and (is_plan(each) or is_call(each))]
+        rest.append(text[place:start])
+        place = end
+    left = "".join([*rest, text[place:]])
+    bare = _FENCE.sub("", _NOTATION.sub("", left)).strip(" \t\r\n,;")
+    alone = not bare.strip("[], \t\r\n")
+    cut = bool(objects) and (unreadable or (alone and bare.count("[") != bare.count("]")))
+    broken = cut or _BEGUN.search(left) is not None or (not objects and _NOTATION.search(left) is not None)
+    return Found(tuple(objects), broken, alone)
+
+
+def readable(text: str) -> str:
+    """Return the part of a text, which more may follow, before anything that may become a plan or a call."""
+    begins = _MAYBE.search(text)
+    return text if begins is None else text[: begins.start()]
+
+
+def is_plan(value: Mapping[str, Any]) -> bool:
+    """Return True if an object is a plan of steps, or a question and nothing else."""
+    steps = value.get("steps")
+    if isinstance(steps, list):
+        return any(isinstance(step, dict) and "tool" in step for step in steps)
+    return value.keys() == {"question"}
+
+
+def is_call(value: Mapping[str, Any]) -> bool:
+    """Return True if an object is a call: the name of a tool and its arguments, and little else."""
+    return _named(value) is not None
+
+
+def step_of(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call in the form of a plan's step."""
+    named = _named(value)
+    assert named is not None
+    tool, args = named
+    return {"tool": tool, "args": args}
+
+
+def _named(value: Mapping[str, Any]) -> tuple[str, Any] | None:
+    if isinstance(inner := value.get("function"), dict):
+        return _named(inner)
+    tool = next((value[name] for name in _NAMES if isinstance(value.get(name), str)), None)
+    args = next((found for name in _ARGUMENTS if (found := _object(value.get(name))) is not None), None)
+    return None if tool is None or args is None else (tool, args)
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    """Return an object, also one that is written as a string."""
+    if isinstance(value, str):
+        try:
+            value = _DECODER.decode(value)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def _objects(text: str) -> Iterator[tuple[int, int, dict[str, Any] | None]]:
+    """Yield the outermost JSON objects of a text with where each begins and ends, None for what only begins as one."""
+    start, left = text.find("{"), MAX_OBJECTS
+    while start >= 0 and left:
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            left, end = left - 1, start + 1
+            if _KEY.match(text, end):
+                yield start, end, None
+        else:
+            yield start, end, value
+        start = text.find("{", end)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refused)
