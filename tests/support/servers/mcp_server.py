@@ -224,10 +224,10 @@ async def over_stdio(place: Place) -> None:
     if place.fault("garbage"):
         _print("Welcome to the test server!\n{not json\n")
     if place.fault("flood"):
-        for _ in range(5_000):
-            _print("noise " * 10 + "\n")
+        while True:
+            _print("noise " * 10_000 + "\n")
     if place.fault("line"):
-        _print("x" * 20_000_000 + "\n")
+        _print("{" + "x" * 20_000_000 + "\n")
     sys.stderr.write("stderr secret sk-12345\n")
     built = server(place)
     async with stdio_server() as (read, write):

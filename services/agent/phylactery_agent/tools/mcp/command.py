@@ -20,13 +20,16 @@ from typing import IO, Final
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCResponse, jsonrpc_message_adapter
 
 from phylactery_agent.tools.mcp.config import ServerConfig, ServerFaultError
 
 MAX_LINE_BYTES: Final = 8 * 1024 * 1024
-MAX_NOISE: Final = 1_000
-"""Maximum number of lines that are not messages before a server is given up."""
+MAX_NOISE_BYTES: Final = 64 * 1024 * 1024
+"""How much a server may write between two answers that is no message, or a log message, before it is given up."""
+_CHUNK: Final = 64 * 1024
+_MESSAGE: Final = b'"jsonrpc"'
+"""What every message holds."""
 _LEAVE_SECONDS: Final = 2.0
 _END_SECONDS: Final = 2.0
 _LAUNCH: Final = (
@@ -59,10 +62,8 @@ async def process_streams(config: ServerConfig) -> AsyncIterator[Streams]:
         process = await _begun(config, stderr)
     incoming_sent, incoming = anyio.create_memory_object_stream[Incoming](0)
     outgoing, outgoing_read = anyio.create_memory_object_stream[SessionMessage](0)
-    jobs = [
-        asyncio.create_task(_read(process, incoming_sent)),
-        asyncio.create_task(_write(process, outgoing_read, incoming_sent)),
-    ]
+    reading = asyncio.create_task(_read(process, incoming_sent))
+    jobs = [reading, asyncio.create_task(_write(process, outgoing_read, incoming_sent, reading))]
     try:
         yield incoming, outgoing
     finally:
@@ -109,29 +110,64 @@ async def _begun(config: ServerConfig, stderr: IO[bytes] | int) -> Process:
 
 
 async def _read(process: Process, incoming: MemoryObjectSendStream[Incoming]) -> None:
-    """Forward messages until the server ends; skip other lines, up to a limit."""
+    """Forward messages until the server ends; pass over other lines, up to a limit for each answer."""
     assert process.stdout is not None
     noise = 0
-    with incoming, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-        while noise < MAX_NOISE:
-            try:
-                line = await process.stdout.readuntil(b"\n")
-            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
+    with incoming, contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        async for size, lines in _arriving(process.stdout):
+            noise += size
+            for line in lines:
+                try:
+                    message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except (ValueError, RecursionError):
+                    continue
+                if not is_log(message):
+                    noise -= len(line)
+                    await incoming.send(SessionMessage(message))
+                if isinstance(message, JSONRPCResponse | JSONRPCError):
+                    noise = 0
+            if noise > MAX_NOISE_BYTES:
                 return
-            try:
-                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except (ValueError, RecursionError):
-                noise += 1
-                continue
-            await incoming.send(SessionMessage(message))
+
+
+def is_log(message: JSONRPCMessage) -> bool:
+    """Return True for a log message, which nothing here reads."""
+    return isinstance(message, JSONRPCNotification) and message.method == "notifications/message"
+
+
+async def _arriving(pipe: asyncio.StreamReader) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """Yield what arrives: its size, and the lines in it that may be messages, the last one also without its end.
+
+    Log lines are told from messages in bulk, before they are parsed. A line that is longer than a message ends the
+    stream if it begins like one, because it may be the answer that is waited for; any other is passed over.
+    """
+    held, size, passing = list[bytes](), 0, False
+    while chunk := await pipe.read(_CHUNK):
+        *ends, rest = chunk.split(b"\n")
+        if ends:
+            ends[0] = b"" if passing else b"".join((*held, ends[0]))
+            held, size, passing = [], 0, False
+        yield len(chunk), [line for line in ends if _MESSAGE in line]
+        size += len(rest)
+        held.append(rest)
+        if size > MAX_LINE_BYTES:
+            if not passing and held[0].lstrip().startswith(b"{"):
+                return
+            held, passing = [], True
+        await asyncio.sleep(0)  # what is in the pipe already is read without waiting: others have their turn
+    yield 0, [line for line in (b"".join(held),) if _MESSAGE in line and not passing]
 
 
 async def _write(
     process: Process,
     outgoing: MemoryObjectReceiveStream[SessionMessage],
     incoming: MemoryObjectSendStream[Incoming],
+    reading: asyncio.Task[None],
 ) -> None:
-    """Write messages; a server that stops reading counts as ended, so its incoming stream is closed, too."""
+    """Write messages; a server that stops reading counts as ended, so its incoming stream is closed, too.
+
+    What it wrote before is read first: an answer may be in the pipe, and without it a done effect is in doubt.
+    """
     assert process.stdin is not None
     with contextlib.suppress(anyio.ClosedResourceError):
         async for message in outgoing:
@@ -140,6 +176,7 @@ async def _write(
                 process.stdin.write(text.encode() + b"\n")
                 await process.stdin.drain()
             except OSError:
+                await asyncio.wait({reading}, timeout=_LEAVE_SECONDS)
                 break
     incoming.close()
 

@@ -23,7 +23,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 from pydantic import TypeAdapter, ValidationError
 
-from phylactery_agent.tools.mcp.command import process_streams
+from phylactery_agent.tools.mcp.command import is_log, process_streams
 from phylactery_agent.tools.mcp.config import McpConfigError, ServerConfig, ServerFaultError
 from phylactery_agent.tools.mcp.pins import DefinitionError, known_by
 from phylactery_agent.tools.mcp.specs import visible
@@ -32,7 +32,7 @@ from phylactery_agent.tools.mcp.url import http_streams
 MAX_TOOLS: Final = 200
 MAX_PAGES: Final = 50
 MAX_UNASKED: Final = 10_000
-"""Maximum number of unsolicited messages in one session before a server is given up."""
+"""Maximum number of unsolicited messages between two answers before a server is given up; log messages do not count."""
 EFFECT_KEY: Final = "phylactery/effect-key"
 """The field of a call's _meta with the idempotency key, which makes a retry of the same effect one effect."""
 _OVER: Final = "Session terminated"
@@ -54,7 +54,10 @@ class SessionOverError(ServerFaultError):
 
 
 class _Unasked:
-    """A message stream that ends if the server floods it with unsolicited messages; ``ended`` is set then."""
+    """A message stream that ends if the server floods it with unsolicited messages; ``ended`` is set then.
+
+    Log messages are dropped: nothing here reads them, and the transports limit what a server may send.
+    """
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], ended: asyncio.Event) -> None:
         self._stream, self._ended = stream, ended
@@ -73,7 +76,10 @@ class _Unasked:
 
     async def __anext__(self) -> SessionMessage | Exception:
         try:
-            item = await self._stream.__anext__()
+            while True:
+                item = await self._stream.__anext__()
+                if not isinstance(item, SessionMessage) or not is_log(item.message):
+                    break
             self._count(item)
         except BaseException:
             self._ended.set()
@@ -91,6 +97,7 @@ class _Unasked:
 
     def _count(self, item: SessionMessage | Exception) -> None:
         if isinstance(item, SessionMessage) and isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+            self._left = MAX_UNASKED
             return
         self._left -= 1
         if self._left <= 0:
