@@ -35,7 +35,7 @@ def test_every_language_has_the_same_messages_with_the_same_values_and_the_code_
         {
             "reason_": named("reason_", "phylactery_riskgate")
             | {"FROZEN_TENANT", "FROZEN_USER", "FROZEN_TOOL", "FROZEN_ACTOR"},
-            "violation_": (*KEYWORDS, "any"),
+            "violation_": (*KEYWORDS, "any", "null"),
             "budget_": ("calls", "amount", "recipients"),
             "doubt_": named("doubt_", "phylactery_understanding", "phylactery_riskgate") | {"any"},
             "approvals_": names(types_pb2.ArgumentChange, "ARGUMENT_CHANGE_"),

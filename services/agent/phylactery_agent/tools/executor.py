@@ -207,10 +207,11 @@ class Executor:
         A file that is not there is "" for one that sends it, and NO_FILE for one that writes it. It needs no receipt:
         the call is proposed with it, and can then send or replace no other content.
         """
+        args = {name: value for name, value in args.items() if value is not None}  # as RiskGate leaves them out
         try:
             if tool == SEND_FILE.name:
-                path, missing = SendFileArguments.model_validate(dict(args)).path, ""
-            elif tool == WRITE_FILE.name and not (write := WriteFileArguments.model_validate(dict(args))).append:
+                path, missing = SendFileArguments.model_validate(args).path, ""
+            elif tool == WRITE_FILE.name and not (write := WriteFileArguments.model_validate(args)).append:
                 path, missing = write.path, NO_FILE
             else:
                 return ""

@@ -13,6 +13,8 @@ from phylactery_riskgate.domain.model import BoundCall, Verdict
 
 ARGUMENTS, RAW_ARGUMENTS, PLAN_STEP, WORDS = "/arguments", "/raw_arguments", "/plan_step", "/reason"
 """JSON Pointers, or pointer prefixes, of the values of a record."""
+NULLS = "/nulls"
+"""JSON Pointer of the pointers of the nulls that were left out of the arguments; a record without any has none."""
 ARGS_HASH, RAW_ARGS_HASH, CLAIMED_HASH = "/args_hash", "/raw_args_hash", "/claimed_raw_args_hash"
 """JSON Pointers of hashes of whole arguments: erasable, since a call with few possible values is found by its hash."""
 ARGS_COMMITMENT = "args_commitment"
@@ -23,7 +25,8 @@ def argument_values(bound: BoundCall | None) -> dict[str, Any]:
     """Return the bound arguments as values of a record."""
     if bound is None:
         return {}
-    return {ARGUMENTS + pointer_of(name): value for name, value in bound.arguments.items()}
+    left_out = {NULLS: list(bound.nulls)} if bound.nulls else {}
+    return {ARGUMENTS + pointer_of(name): value for name, value in bound.arguments.items()} | left_out
 
 
 def bound_arguments(values: Mapping[str, Any]) -> dict[str, Any]:

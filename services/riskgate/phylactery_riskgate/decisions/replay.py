@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection
 from phylactery_riskgate.audit.commitments import (
     ARGS_HASH,
     CLAIMED_HASH,
+    NULLS,
     PLAN_STEP,
     RAW_ARGUMENTS,
     bound_arguments,
@@ -28,6 +29,7 @@ from phylactery_riskgate.domain.bundle.bundle import BundleError, read_bundle
 from phylactery_riskgate.domain.bundle.files import read_parts
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.model import Caller, CallSite, CatalogTool, Counters, Decision, RawCall, Verdict
+from phylactery_riskgate.domain.pointers import with_null
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.usage import LINE_OWED, UNDO_FAILED, Charge
 from phylactery_riskgate.store.audit_search import Bounds, FoundEntry, Position, scan
@@ -124,13 +126,18 @@ def recall(connection: Connection, audit: AuditLog, tenant: str, entry: FoundEnt
 def _call_of(record: Mapping[str, Any], values: Mapping[str, Any]) -> RawCall | None:
     """Return the call as bound, or as it came if it was not bound; None if neither is kept.
 
+    The nulls that were left out of a bound call are in it again: policies see them.
     Claims about a bound call held when it was decided. Claims about an unbound one may hold under another bundle.
     """
     tool, call_id = record["tool"], record["tool_call_id"]
     told = values.get(ARGS_HASH) or record.get("args_hash")  # records of version 1 held the hash themselves
     if told:
-        text = canonical_bytes(bound_arguments(values))
-        return RawCall(tool, call_id, arguments_json=text.decode()) if sha256(text) == told else None
+        arguments = bound_arguments(values)
+        if sha256(canonical_bytes(arguments)) != told:
+            return None
+        for place in values.get(NULLS, ()):
+            with_null(arguments, place)
+        return RawCall(tool, call_id, arguments_json=canonical_bytes(arguments).decode())
     if RAW_ARGUMENTS not in values:
         return None
     raw = values[RAW_ARGUMENTS]

@@ -87,6 +87,7 @@ class BoundCall(NamedTuple):
     """A call after schema validation, defaults and names in NFC: this form is hashed, shown, approved and run.
 
     ``former`` is the same call with its paths as they were proposed, if that differs: what earlier versions hashed.
+    ``nulls`` are the JSON Pointers of optional arguments that were null and are left out of this form.
     """
 
     tool: str
@@ -95,6 +96,7 @@ class BoundCall(NamedTuple):
     arguments_json: str
     args_hash: str
     former: BoundCall | None = None
+    nulls: tuple[str, ...] = ()
 
     def hashed_as(self, args_hash: str) -> BoundCall | None:
         """Return the form of the call that has a hash, or None if neither has."""

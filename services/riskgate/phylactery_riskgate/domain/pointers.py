@@ -59,3 +59,11 @@ def value_at(arguments: Any, text: str) -> Any:
             return None
         arguments = arguments.get(token)
     return arguments
+
+
+def with_null(arguments: Any, text: str) -> None:
+    """Write null at a pointer whose containers are there."""
+    *above, name = parse(text)
+    for token in above:
+        arguments = arguments[int(token)] if isinstance(arguments, list) else arguments[token]
+    arguments[name] = None

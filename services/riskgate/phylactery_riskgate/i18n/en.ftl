@@ -64,6 +64,7 @@ violation_enum = Is not one of the values the schema allows.
 violation_const = Is not the value the schema requires.
 violation_uniqueItems = Has repeated elements.
 violation_multipleOf = Must be a multiple of { $limit }.
+violation_null = May not be null; leave the argument out.
 violation_any = Does not fit the tool's schema.
 
 ## Budgets

@@ -62,6 +62,7 @@ violation_enum = No es ninguno de los valores que admite el esquema.
 violation_const = No es el valor que exige el esquema.
 violation_uniqueItems = Tiene elementos repetidos.
 violation_multipleOf = Debe ser múltiplo de { $limit }.
+violation_null = No puede ser null; deja el argumento fuera.
 violation_any = No cumple el esquema de la herramienta.
 
 ## Budgets

@@ -101,6 +101,10 @@ def misfits(tool: str, args: dict[str, Any], specs: Mapping[str, ToolSpec]) -> l
     spec = specs.get(tool)
     if spec is None:
         return [f"{shortened(tool, _MAX_NAME)}: there is no such tool"]
+    nulls = {name for name, value in args.items() if value is None and _is_superfluous(spec.schema, name)}
+    if meant := sorted(name for name in nulls if any(place.split("/")[1] == name for place in spec.contract.controls)):
+        return [f"{tool}: {name} may not be null; leave it out" for name in meant]
+    args = {name: value for name, value in args.items() if name not in nulls}  # as RiskGate leaves them out
     try:
         spec.args_model.model_validate(args)
     except ValidationError as error:
@@ -109,6 +113,16 @@ def misfits(tool: str, args: dict[str, Any], specs: Mapping[str, ToolSpec]) -> l
     except RecursionError:
         return [f"{tool}: the arguments are nested too deep"]
     return [f"{tool}: {problem}" for problem in _unlike_schema(spec.schema, args)]
+
+
+def _is_superfluous(schema: Mapping[str, Any], name: str) -> bool:
+    """Return True if an argument is optional and takes no null."""
+    known = schema.get("properties", {}).get(name)
+    if not isinstance(known, Mapping) or name in schema.get("required", ()):
+        return False
+    forms = [known, *known.get("anyOf", ()), *known.get("oneOf", ())]
+    kinds = [form.get("type") for form in forms if isinstance(form, Mapping)]
+    return any(kinds) and not any(kind == "null" or (isinstance(kind, list) and "null" in kind) for kind in kinds)
 
 
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {

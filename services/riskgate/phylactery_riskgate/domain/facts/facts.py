@@ -66,8 +66,9 @@ def _derived(tool: CatalogTool) -> Fact:
 
 
 def _nulls(_tool: CatalogTool) -> Fact:
-    """Return the JSON Pointers of the arguments that are null, which ``has`` does not report."""
-    return Fact(SetOf(Scalar(Kind.STRING)), lambda bound, _mentions: sorted(null_pointers(bound.arguments)))
+    """Return the JSON Pointers of the arguments that are or were null, which ``has`` does not report."""
+    kind = SetOf(Scalar(Kind.STRING))
+    return Fact(kind, lambda bound, _mentions: sorted({*null_pointers(bound.arguments), *bound.nulls}))
 
 
 def _usage(tool: CatalogTool) -> Fact:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -15,7 +15,7 @@ from phylactery_chassis.util.crypto import sha256
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.catalog.catalog import compile_validator
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool, Json, Reason
-from phylactery_riskgate.domain.pointers import MAX_POINTER, declared_names, declared_pointer, parse
+from phylactery_riskgate.domain.pointers import MAX_POINTER, declared_names, declared_pointer, parse, pointer
 from phylactery_riskgate.domain.policy.guard import MAX_BYTES
 from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, reason, violation_reason
 from phylactery_riskgate.domain.views.visible import make_visible
@@ -40,26 +40,30 @@ class Binder:
         self._validator = compile_validator(tool.schema)
         self._defaults = _defaults_of(tool.schema)
         self._paths = tuple(map(parse, tool.paths))
+        counted = (tool.amount, tool.currency, *tool.recipients, *tool.targets, *tool.sends)
+        self._meant = tuple(parse(one) for one in (*tool.controls, *tool.paths, *counted) if one)
         self.declared = declared_names(tool.schema)
 
     def bind(self, arguments: Json, canonical: bytes | None = None) -> BoundCall:
         """Bind checked arguments; binding is idempotent.
 
         The arguments must be valid as given, and again with their defaults, which a rule over several arguments could
-        forbid. Paths are written in NFC: a file has one name for policies, people and tools. ``canonical`` is the RFC
-        8785 form of the arguments, if already computed.
+        forbid. Where they are not, a null of an optional property that takes none is left out, as if it had not been
+        written: models write one for an argument they do not use. One that decides what the call does, such as a
+        control, is not. Paths are written in NFC: a file has one name for policies, people and tools. ``canonical`` is
+        the RFC 8785 form of the arguments, if already computed.
 
         Raises:
             BindingError: the arguments are not valid.
         """
-        self._check(arguments)
-        bound: Json = arguments
+        given, nulls = self._without_nulls(arguments)
+        bound: Json = given
         if self._defaults is not None:
-            bound = self._defaults.written_into(arguments)
-            if bound is not arguments:
+            bound = self._defaults.written_into(given)
+            if bound is not given:
                 self._check(bound)
         text = canonical if canonical is not None and bound is arguments else canonical_bytes(bound)
-        former = self._call(bound, text)
+        former = self._call(bound, text)._replace(nulls=nulls)
         if former.arguments_json.isascii():
             return former
         named = bound
@@ -68,17 +72,46 @@ class Binder:
         if named is bound:
             return former
         self._check(named)
-        return self._call(named, canonical_bytes(named))._replace(former=former)
+        return self._call(named, canonical_bytes(named))._replace(former=former, nulls=nulls)
+
+    def _without_nulls(self, arguments: Json) -> tuple[Json, tuple[str, ...]]:
+        """Return valid arguments and the pointers of the nulls left out of them. Raise BindingError."""
+        if self._validator.is_valid(arguments):
+            return arguments, ()
+        left_out, meant = list[str](), set[str]()
+        rest = self._left(arguments, self._tool.schema, (), left_out, meant)
+        self._check(rest, meant)
+        return rest, tuple(sorted(left_out))
+
+    def _left(self, value: Any, schema: Any, place: tuple[str, ...], left_out: list[str], meant: set[str]) -> Any:
+        """Return a value without its superfluous nulls, and collect their pointers and those of the others."""
+        if not isinstance(schema, Mapping):
+            return value
+        if isinstance(value, list):
+            items = schema.get("items")
+            return [self._left(item, items, (*place, str(at)), left_out, meant) for at, item in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        properties, required, kept = schema.get("properties", {}), schema.get("required", ()), {}
+        for name, item in value.items():
+            below, form = (*place, name), properties.get(name)
+            if item is None and form is not None and name not in required and not _takes_null(form):
+                decides = any(_overlap(one, below) for one in self._meant)
+                (meant.add if decides else left_out.append)(pointer(below))
+                if not decides:
+                    continue
+            kept[name] = self._left(item, form, below, left_out, meant)
+        return kept
 
     def _call(self, arguments: Json, text: bytes) -> BoundCall:
         if len(text) > MAX_BYTES:
             raise BindingError((reason("TOO_LARGE", limit=MAX_BYTES),))
         return BoundCall(self._tool.name, self._tool.version, arguments, text.decode(), sha256(text))
 
-    def _check(self, arguments: Json) -> None:
+    def _check(self, arguments: Json, meant: Container[str] = ()) -> None:
         if not self._validator.is_valid(arguments):
             found = islice(self._validator.iter_errors(arguments), MAX_REASONS)
-            unique = {_violation(error, self.declared) for error in found}
+            unique = {_violation(error, self.declared, meant) for error in found}
             raise BindingError(tuple(sorted(unique, key=lambda one: (one.path, one.message))))
 
 
@@ -95,12 +128,27 @@ def _in_nfc(value: Any, path: tuple[str, ...]) -> Any:
     return value
 
 
-def _violation(error: jsonschema_rs.ValidationError, declared: frozenset[str]) -> Reason:
+def _takes_null(form: Any) -> bool:
+    """Return True if a property's schema takes null, or cannot be asked alone."""
+    try:
+        return not isinstance(form, Mapping) or compile_validator(form).is_valid(None)
+    except ValueError:
+        return True
+
+
+def _overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return True if one place is at, above or below the other."""
+    return all(a == b for a, b in zip(one, other, strict=False))
+
+
+def _violation(error: jsonschema_rs.ValidationError, declared: frozenset[str], meant: Container[str]) -> Reason:
     kind = error.kind
     place = list(error.instance_path)
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
         place.append(min(kind.unexpected))
     path = make_visible(declared_pointer(place, declared), MAX_POINTER).text
+    if pointer(place) in meant:
+        return violation_reason("null", path, "")
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.Type):
         return violation_reason(kind.name, path, "/".join(kind.types))
     limit = next((getattr(kind, name) for name in _LIMITS if hasattr(kind, name)), "")
