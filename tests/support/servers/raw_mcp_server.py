@@ -96,7 +96,9 @@ class RawServer:
                 progress(_meta["progressToken"], step, total=20, message="still at it")
         if self.fault("tells"):
             say({"method": "notifications/tools/list_changed"})
-        if name == "act":
+        if (result := self.folder / "result").exists():
+            say({"id": number, "result": json.loads(result.read_text())})
+        elif name == "act":
             self.act(number, arguments["text"], _meta.get("progressToken"))
         elif name == "note":
             answer(number, f"noted {arguments['text']} under {_meta['phylactery/effect-key'][:3]}")

@@ -15,10 +15,19 @@ from phylactery_agent.tools.mcp.specs import visible
 
 MAX_ERROR_CHARS: Final = 2_000
 _MAX_NAME_CHARS: Final = 300
+_REASONS: Final = (
+    *("message", "error_message", "error_description", "detail", "details", "reason", "description", "title"),
+    *("error", "errors", "fault"),
+)
+"""Names under which JSON says why something failed, the most telling first."""
+_MAX_REASONS: Final = 8
+_MAX_DEPTH: Final = 4
 
 
 def text_of(result: types.CallToolResult, *, structured: bool, limit: int) -> str:
     """Return the text of a result; structured means that the tool promises JSON, which is then returned.
+
+    JSON that was not promised is returned where there is nothing else.
 
     Raises:
         ToolFailedError: The tool reports that it failed.
@@ -26,14 +35,30 @@ def text_of(result: types.CallToolResult, *, structured: bool, limit: int) -> st
     said = _said(result)
     if result.is_error:
         raise ToolFailedError(TOOL_ERROR, error_of(result))
-    if structured and result.structured_content is not None:
+    if result.structured_content is not None and (structured or not said.strip()):
         return _bounded(_json(result.structured_content), limit)
     return _bounded(said, limit)
 
 
 def error_of(result: types.CallToolResult) -> str:
-    """Return a tool's own error message."""
-    return _bounded(_said(result), MAX_ERROR_CHARS) or "the tool failed and does not say why"
+    """Return a tool's own error message: its text, or else a reason in its JSON, or else that JSON."""
+    said = _said(result).strip()
+    if not said and result.structured_content:
+        said = _reason(result.structured_content) or _json(result.structured_content)
+    return _bounded(said, MAX_ERROR_CHARS) or "the tool failed and does not say why"
+
+
+def _reason(value: Any, depth: int = 0) -> str:
+    """Return the first text under a name of a reason, at most a few levels down, or an empty string."""
+    if isinstance(value, str):
+        return value.strip() if depth else ""
+    if isinstance(value, list):
+        return next((found for item in value[:_MAX_REASONS] if (found := _reason(item, depth))), "")
+    if not isinstance(value, dict) or depth > _MAX_DEPTH:
+        return ""
+    names = {name.lower(): name for name in value if isinstance(name, str)}
+    found = (_reason(value[names[name]], depth + 1) for name in _REASONS if name in names)
+    return next((one for one in found if one), "")
 
 
 def _said(result: types.CallToolResult) -> str:
