@@ -19,6 +19,7 @@ import grpc
 from phylactery.riskgate.v1 import policy_pb2, policy_pb2_grpc
 from phylactery_agent.tools.named_folders import person_folder
 from phylactery_chassis.rpc.healthcheck import serving
+from phylactery_chassis.rpc.proxies import proxy_options
 from phylactery_riskgate.domain.bundle.files import SETTINGS_FILE, single_user_bundle_folder
 from phylactery_understanding.documents import read_yaml
 
@@ -94,7 +95,7 @@ class Stack:
         """
         if not self._one_person:
             return False
-        with grpc.insecure_channel(self.target("riskgate")) as channel:
+        with grpc.insecure_channel(self.target("riskgate"), options=proxy_options(self.target("riskgate"))) as channel:
             shown = policy_pb2_grpc.PolicyServiceStub(channel).GetBundle(
                 policy_pb2.GetBundleRequest(with_files=True), timeout=_START_SECONDS
             )

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias, TypeVar
 import grpc
 from grpc import aio
 
+from phylactery_client.proxies import proxy_options
+
 Response = TypeVar("Response")
 
 Channel: TypeAlias = aio.Channel
@@ -29,6 +31,7 @@ def open_channel(
     target: str, credentials: grpc.ChannelCredentials | None, options: Sequence[tuple[str, Any]]
 ) -> Channel:
     """Return a channel to host:port; without credentials it is plain text."""
+    options = [*options, *proxy_options(target)]
     if credentials is None:
         return aio.insecure_channel(target, options=options)
     return aio.secure_channel(target, credentials, options=options)

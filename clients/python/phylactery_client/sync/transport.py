@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import grpc
 
+from phylactery_client.proxies import proxy_options
+
 Response = TypeVar("Response")
 Received_co = TypeVar("Received_co", covariant=True)
 
@@ -46,6 +48,7 @@ def open_channel(
     target: str, credentials: grpc.ChannelCredentials | None, options: Sequence[tuple[str, Any]]
 ) -> Channel:
     """Return a channel to host:port; without credentials it is plain text."""
+    options = [*options, *proxy_options(target)]
     if credentials is None:
         return grpc.insecure_channel(target, options=options)
     return grpc.secure_channel(target, credentials, options=options)

@@ -12,6 +12,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
 from phylactery_chassis.auth.identity import AUTHORIZATION, LEVEL_HEADER, SUBJECT_HEADER, TENANT_HEADER, Principal
 from phylactery_chassis.rpc.interceptor import remaining_seconds
+from phylactery_chassis.rpc.proxies import proxy_options
 from phylactery_chassis.telemetry import semconv, telemetry
 
 _MARGIN_SECONDS = 0.05
@@ -183,6 +184,7 @@ def open_channel(target: str, *, token: Token = "", timeout: float = 10.0, own_c
             ("grpc.initial_reconnect_backoff_ms", 50),
             ("grpc.min_reconnect_backoff_ms", 1_000),
             ("grpc.max_reconnect_backoff_ms", 300),
+            *proxy_options(target),
         ],
     )
     return ServiceChannel(channel, token, timeout)

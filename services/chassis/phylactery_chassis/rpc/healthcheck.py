@@ -10,12 +10,14 @@ import sys
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from phylactery_chassis.rpc.proxies import proxy_options
+
 _SECONDS = 3.0
 
 
 def serving(target: str, *, timeout: float = _SECONDS) -> bool:
     """Return True if the server at target answers SERVING within timeout seconds."""
-    with grpc.insecure_channel(target) as channel:
+    with grpc.insecure_channel(target, options=proxy_options(target)) as channel:
         try:
             answer = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=timeout)
         except grpc.RpcError:

@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 from phylactery_chassis.auth.identity import AUTHORIZATION
+from phylactery_chassis.rpc.proxies import proxy_options
 from phylactery_chassis.rpc.status import REASON_PREFIX
 from phylactery_chassis.settings import read_secret
 
@@ -102,7 +103,10 @@ class Remote:
         info = _info(error)
         code, text = error.code().name, error.details() or ""
         if code == "UNAVAILABLE" and not info.reason:
-            text = f"{self.target} is not reachable; start RiskGate with `riskgate serve`, or pass --target"
+            cause = "start RiskGate with `riskgate serve`, or pass --target"
+            if "proxy" in text.lower():
+                cause = "the proxy of the environment refused the connection; name the host in no_proxy"
+            text = f"{self.target} is not reachable; {cause}"
         return RemoteError(code, text, info.reason.removeprefix(REASON_PREFIX), dict(info.metadata))
 
 
@@ -121,6 +125,7 @@ def connect(target: str, token_file: Path | None, *, as_json: bool = False) -> I
         ("grpc.enable_retries", 1),
         ("grpc.max_receive_message_length", _MAX_MESSAGE),
         ("grpc.keepalive_time_ms", 30_000),
+        *proxy_options(target),
     ]
     with grpc.insecure_channel(target, options=options) as channel:
         try:

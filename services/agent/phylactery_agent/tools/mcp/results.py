@@ -57,8 +57,8 @@ def _reason(value: Any, depth: int = 0) -> str:
     if not isinstance(value, dict) or depth > _MAX_DEPTH:
         return ""
     names = {name.lower(): name for name in value if isinstance(name, str)}
-    found = (_reason(value[names[name]], depth + 1) for name in _REASONS if name in names)
-    return next((one for one in found if one), "")
+    reasons = (_reason(value[names[name]], depth + 1) for name in _REASONS if name in names)
+    return next((one for one in reasons if one), "")
 
 
 def _said(result: types.CallToolResult) -> str:

@@ -1,0 +1,32 @@
+"""Which gRPC channels use the proxy of the environment: none to this machine, others as the environment says."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+
+_TARGET = re.compile(r"(?:dns:(?://[^/]*/)?|ipv[46]:)?(?:\[(?P<six>[^\]]*)\]|(?P<host>[^:,/]*))(?::\d+)?")
+
+
+def proxy_options(target: str) -> list[tuple[str, int]]:
+    """Return the channel options for a target.
+
+    gRPC reads ``http_proxy`` for plain text, too, and ``no_proxy=localhost`` does not mean 127.0.0.1 to it: calls to
+    this machine, with their tokens, would go to another one.
+    """
+    return [("grpc.enable_http_proxy", 0)] if _is_here(target) else []
+
+
+def _is_here(target: str) -> bool:
+    if target.startswith("unix"):
+        return True
+    found = _TARGET.fullmatch(target)
+    host = "" if found is None else (found["six"] or found["host"] or "").partition("%")[0].rstrip(".").lower()
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    inner = getattr(address, "ipv4_mapped", None) or address
+    return bool(inner.is_loopback or inner.is_unspecified)
