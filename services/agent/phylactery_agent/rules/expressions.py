@@ -61,7 +61,17 @@ class Expression(Protocol):
 def expression(pattern: str) -> Expression:
     """Compile an RE2 expression. Raise re2.error for an invalid pattern."""
     # The binding has no type annotations; the protocols above cover the part in use.
-    return cast("Expression", cast("Any", re2).compile(pattern))
+    return cast("Expression", cast("Any", re2).compile(pattern, options=_options()))
+
+
+def _options() -> Any:
+    """Return RE2's options: an automaton that outgrows its memory goes on more slowly, and says nothing of it.
+
+    By default RE2 writes a line about it to standard error, whatever the process logs.
+    """
+    options = cast("Any", re2).Options()
+    options.log_errors = False
+    return options
 
 
 class ExpressionSet:
@@ -71,9 +81,8 @@ class ExpressionSet:
     """The upper bound of what the automaton may take, in bytes; RE2 begins it anew when it is reached."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        options = cast("Any", re2).Options()
+        options = _options()
         options.max_mem = self._MEMORY
-        options.log_errors = False
         self._set = cast("Any", re2).Set.SearchSet(options)
         for pattern in patterns:
             self._set.Add(pattern)
