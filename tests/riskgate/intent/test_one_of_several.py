@@ -228,6 +228,86 @@ def test_times_that_are_written_in_order_do(due: tuple[str, str]) -> None:
     assert clear(PAY, IDS, "pay the last bill", bills(*rows)) == "B-2"
 
 
+CANCEL = replace(
+    NO_TOOL, name="cancel_appointment", effect="write", controls=("/appointment_id",),
+    roles={"/appointment_id": "object"},
+    asks=Asks(phrases_en=("cancel * appointment",), phrases_es=("cancela * cita",)),
+)  # fmt: skip
+LAST = "cancel my last appointment", "cancela mi última cita", "cancel the latest appointment"
+FIRST = "cancel my first appointment", "cancel my oldest appointment", "cancela mi primera cita"
+
+
+def appointment(words: str, *rows: dict[str, Any], shown: bool = False) -> str:
+    """Return which of the rows, numbered from 1, the words cancel."""
+    names = {name: "system" if "zone" in name else "orderable" for row in rows for name in row}
+    outputs = {"/all/*/id": "system", "/all/*/title": "naming"} | {f"/all/*/{name}": names[name] for name in names}
+    tool = replace(NO_TOOL, name="list_appointments", outputs=tuple(outputs.items()))
+    titles = "Dentist", "Bank", "Notary"
+    listed = [{"id": f"A-{n}", "title": titles[n - 1]} | row for n, row in enumerate(rows, 1)]
+    before = ("what have I got?",) if shown else ()
+    after = (words,) if shown else ()
+    ids = tuple(one["id"] for one in listed)
+    return clear(CANCEL, ids, *(before or (words,)), seen(tool, {"all": listed}), *after)
+
+
+EARLY_LATE = ("2026-12-01", "18:00"), ("2026-12-10", "09:30"), ("2026-12-10", "11:00")
+
+
+@pytest.mark.parametrize(("words", "meant"), [(one, "A-3") for one in LAST] + [(one, "A-1") for one in FIRST])
+@pytest.mark.parametrize(("day", "clock"), [
+    ("date", "time"), ("start_date", "start_time"), ("startDate", "startTime"), ("day", "hour"), ("fecha", "hora"),
+    ("appointment_date", "appointment_time"), ("date", "start_time"), ("date", "start"),
+    ("fecha_inicio", "hora_inicio"),
+])  # fmt: skip
+def test_a_day_and_a_time_of_day_are_one_moment(words: str, meant: str, day: str, clock: str) -> None:
+    rows = [{day: date, clock: time} for date, time in EARLY_LATE]
+    assert appointment(words, *rows) == meant
+    assert appointment(words, *[{clock: row[clock], day: row[day]} for row in rows]) == meant
+
+
+@pytest.mark.parametrize("words", LAST)
+def test_what_begins_and_ends_on_a_day_has_two_moments(words: str) -> None:
+    rows = [{"date": day, "start_time": time, "end_time": f"{int(time[:2]) + 1}:00"} for day, time in EARLY_LATE]
+    assert appointment(words, *rows) == "A-3"
+    rows[1]["end_time"] = "14:00"  # begins before the last one and ends after it
+    assert appointment(words, *rows) == ""
+
+
+@pytest.mark.parametrize("words", LAST)
+@pytest.mark.parametrize("hours", [(18, 9, 11), ("18:00:00", "09:30:00", "11:00:00"), ("18:00Z", "09:30Z", "11:00Z")])
+def test_an_hour_may_be_a_number_or_have_seconds(words: str, hours: tuple[Any, ...]) -> None:
+    rows = [{"day": day, "hour": hour} for (day, _), hour in zip(EARLY_LATE, hours, strict=True)]
+    assert appointment(words, *rows) == "A-3"
+
+
+@pytest.mark.parametrize("words", [*LAST, "cancel my oldest appointment"])
+@pytest.mark.parametrize("rows", [
+    [{"due_date": day, "opening_time": clock} for day, clock in EARLY_LATE],
+    [{"start_date": day, "end_time": clock} for day, clock in EARLY_LATE],
+    [{"date": day, "time": clock} for day, clock in zip(("2026-12-01", "2026-12-10"), ("18:00", "9:30"), strict=True)],
+    [{"date": "2026-12-01", "time": "18:00"}, {"date": "2026-12-10"}],
+    [{"date": "2026-12-01", "time": "18:00"}, {"date": "2026-12-10", "time": None}],
+    [{"date": "2026-12-01", "time": "18:00"}, {"date": "2026-12-10", "time": "all day"}],
+    [{"date": "01/12/2026", "time": "18:00"}, {"date": "10/12/2026", "time": "09:30"}],
+    [{"date": "2026-12-01", "time": "6:00 PM"}, {"date": "2026-12-10", "time": "9:30 AM"}],
+    [{"date": "2026-12-10", "time": "11:00"}, {"date": "2026-12-10", "time": "11:00"}],
+    [{"date": "2026-12-10", "time": "11:00", "time_zone": "Europe/Madrid"},
+     {"date": "2026-12-10", "time": "09:00", "time_zone": "America/Lima"}],
+    [{"date": "2026-12-10", "time": "11:00+01:00"}, {"date": "2026-12-10", "time": "09:00-05:00"}],
+    [{"date": "2026-12-01", "time": "18:00", "created": "2026-11-29"},
+     {"date": "2026-12-10", "time": "09:30", "created": "2026-11-20"}],
+], ids=str)  # fmt: skip
+def test_what_may_be_two_moments_asks(words: str, rows: list[dict[str, Any]]) -> None:
+    assert appointment(words, *rows) == ""
+
+
+def test_a_moment_of_two_fields_must_agree_with_the_place_as_well() -> None:
+    rows = [{"date": day, "time": clock} for day, clock in EARLY_LATE]
+    assert appointment("cancel my last appointment", *rows, shown=True) == "A-3"
+    assert appointment("cancel my last appointment", *rows[::-1], shown=True) == ""
+    assert appointment("cancel my latest appointment", *rows[::-1], shown=True) == "A-1"
+
+
 def test_the_second_one_is_a_place() -> None:
     assert clear(PAY, IDS, "what is left to pay?", bills(*ROWS), "pay the second bill") == "B-2"
 

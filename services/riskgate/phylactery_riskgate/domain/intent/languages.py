@@ -112,6 +112,13 @@ RANKS: Final = _words(
 """Words before an end of an order that say how far from it: the second cheapest is not the cheapest."""
 UNITS: Final = frozenset({"currency", "currency_code", "unit", "units", "moneda", "divisa", "unidad"})
 """Fields that say what a number counts: those that differ in them are not compared."""
+DAYS: Final = frozenset({"date", "day", "fecha", "dia"})
+CLOCKS: Final = frozenset({"time", "hour", "hora"})
+"""Words of fields that hold the day and the time of day of one moment."""
+BOUNDS: Final = _words("start starts begin begins from end ends until to inicio comienzo desde fin hasta")
+"""Words of fields of a time of day that need no day of their own: "date", "start_time" and "end_time"."""
+ZONES: Final = frozenset({"timezone", "zone", "tz", "utc", "zona", "huso"})
+"""Words of fields that say where a time is one: those that differ in them are not compared."""
 TURNING: Final = _words("menos least")
 """"The least expensive" is the cheapest."""
 QUANTIFIERS: Final = _words(

@@ -13,7 +13,17 @@ from decimal import Decimal, InvalidOperation
 from typing import Final, NamedTuple
 
 from phylactery_riskgate.domain.intent.folding import atoms
-from phylactery_riskgate.domain.intent.languages import EXTENSIONS, PRICES, SHORT_WORDS, SMALL, UNITS
+from phylactery_riskgate.domain.intent.languages import (
+    BOUNDS,
+    CLOCKS,
+    DAYS,
+    EXTENSIONS,
+    PRICES,
+    SHORT_WORDS,
+    SMALL,
+    UNITS,
+    ZONES,
+)
 from phylactery_riskgate.domain.intent.origin.literals import dates_in_token, numbers_in
 from phylactery_riskgate.domain.intent.words import Words, is_value, looks_literal
 
@@ -25,6 +35,10 @@ _FEW: Final = 2
 """The maximum number of items with one amount for the amount to name them."""
 _DAY, _CLOCK = r"\d{4}[-/.]\d\d(?:[-/.]\d\d)?", r"\d\d:\d\d(?::\d\d(?:\.\d+)?)?"
 _TIME: Final = re.compile(rf"({_DAY}(?:[ t]{_CLOCK})?|{_CLOCK})( ?z|[+-]\d\d:?\d\d)?")
+_WHOLE_DAY: Final = re.compile(r"\d{4}[-/.]\d\d[-/.]\d\d")
+_OF_DAY: Final = re.compile(rf"{_CLOCK}(?: ?z|[+-]\d\d:?\d\d)?")
+_HOUR: Final = re.compile(r"1?\d|2[0-3]")
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+")
 _SIZES, _TIMES = frozenset({"high", "low"}), frozenset({"new", "old"})
 """The ends by which numbers are picked, and those by which times are."""
 _DIGIT: Final = re.compile(r"\d")
@@ -61,6 +75,10 @@ def telling(parts: Iterable[str]) -> list[str]:
         for atom in parts
         if atom not in SMALL and atom not in EXTENSIONS and (len(atom) >= _TELLING or atom.isdigit())
     ]
+
+
+_Columns = Mapping[tuple[int, str], Sequence[Value]]
+"""The values of each field, by the item above theirs and the field's name."""
 
 
 class Named(NamedTuple):
@@ -147,17 +165,20 @@ def picked(values: Sequence[Value], parents: Sequence[int], orders: frozenset[st
 
     If they pick by ``prices``, only such fields are compared: the cheap one is not the one in short supply. Nothing is
     picked if one of the fields to be compared proves nothing: something lacks it, units differ, a number has two
-    readings, or times are not written in order (9:30 and 10:00).
+    readings, or times are not written in order (9:30 and 10:00) or are of places with other clocks. A day and a time of
+    day that make one moment are one field.
     """
     if not orders:
         return frozenset()
     columns: dict[tuple[int, str], list[Value]] = defaultdict(list)
     fields: dict[int, set[str]] = defaultdict(set)
     units: dict[int, str] = defaultdict(str)
+    zones: dict[int, str] = defaultdict(str)
     for value in values:
         fields[value.item].add(value.field)
-        if value.field in UNITS:
-            units[value.item] += f"{value.field} {value.norm} "
+        in_zone = not ZONES.isdisjoint(_words_of(value.field))
+        if in_zone or value.field in UNITS:
+            (zones if in_zone else units)[value.item] += f"{value.field} {value.norm} "
         elif value.kind[0] == "o":
             columns[parents[value.item], value.field].append(value)
     kinds: dict[int, set[frozenset[str]]] = defaultdict(set)
@@ -165,17 +186,15 @@ def picked(values: Sequence[Value], parents: Sequence[int], orders: frozenset[st
         if parents[item] != item:
             kinds[parents[item]].add(frozenset(own))
     found = set[int]()
-    for (parent, name), column in columns.items():
+    for (parent, name), column in (columns if orders - _TIMES else _moments(columns)).items():
         if prices and PRICES.isdisjoint(name.split("_")):
             continue
         numbers = {value.item: number for value in column if (number := _number(value.norm)) is not None}
         counts = len(numbers) == len({value.item for value in column})
         if orders.isdisjoint(_SIZES if counts else _TIMES) and (counts or not numbers or orders.isdisjoint(_SIZES)):
             continue
-        alike = {
-            (units[value.item], _FIGURE.sub("", value.written)) if counts else _shape(value.norm) for value in column
-        }
-        if len(alike) > 1 or "" in alike or _lacks(kinds[parent], name):
+        alike = {_measure(value, units if counts else zones, counts=counts) for value in column}
+        if len(alike) > 1 or None in alike or _lacks(kinds[parent], name):
             return frozenset()
         if counts:
             found.update(_ends(numbers, top="high" in orders, bottom="low" in orders))
@@ -184,6 +203,51 @@ def picked(values: Sequence[Value], parents: Sequence[int], orders: frozenset[st
                 _ends({value.item: value.norm for value in column}, top="new" in orders, bottom="old" in orders)
             )
     return frozenset(found)
+
+
+def _measure(value: Value, measures: Mapping[int, str], *, counts: bool) -> tuple[str, str] | None:
+    """Return what values must have in common to be compared; None for a time that is not written in order."""
+    shape = _FIGURE.sub("", value.written) if counts else _shape(value.norm)
+    return (measures.get(value.item, ""), shape) if counts or shape else None
+
+
+def _moments(columns: _Columns) -> _Columns:
+    """Return the columns with a day and a time of day as one, where their names say that they are of one moment.
+
+    Each item must have one of either. What is joined with nothing is compared by itself.
+    """
+    joined, used = dict(columns), set[tuple[int, str]]()
+    by_rest: dict[tuple[int, frozenset[str]], list[tuple[int, str]]] = defaultdict(list)
+    for key, column in columns.items():
+        words = _words_of(key[1])
+        if not words.isdisjoint(DAYS) and all(_WHOLE_DAY.fullmatch(value.norm) for value in column):
+            by_rest[key[0], words - DAYS].append(key)
+    for key, column in columns.items() if by_rest else ():
+        words = _words_of(key[1])
+        if words.isdisjoint(CLOCKS | BOUNDS):
+            continue
+        rest = words - CLOCKS
+        days = by_rest.get((key[0], rest)) or (by_rest.get((key[0], frozenset())) if rest <= BOUNDS else None) or ()
+        clocks = {value.item: clock for value in column if (clock := _clock(value, key[1]))}
+        for day in days if len(days) == 1 else ():
+            of_day = {value.item: value for value in columns[day]}
+            if clocks.keys() == of_day.keys() and len(clocks) == len(column) == len(columns[day]):
+                joined[key] = [of_day[item]._replace(norm=f"{of_day[item].norm} {clocks[item]}") for item in clocks]
+                used.add(day)
+    return {key: column for key, column in joined.items() if key not in used}
+
+
+def _clock(value: Value, name: str) -> str:
+    """Return a time of day as it is written behind a day; a number is one only if the field says so."""
+    if _OF_DAY.fullmatch(value.norm):
+        return value.norm
+    hour = _HOUR.fullmatch(value.norm) and not CLOCKS.isdisjoint(_words_of(name))
+    return f"{value.norm:0>2}:00" if hour else ""
+
+
+def _words_of(name: str) -> frozenset[str]:
+    """Return the words of a field's name: start_time, startTime."""
+    return frozenset(word.lower() for word in _WORD.findall(name))
 
 
 def _lacks(kinds: Collection[frozenset[str]], name: str) -> bool:
