@@ -176,16 +176,19 @@ class ToolSpec:
     """Whether a reply quotes the output."""
     shown: Callable[[str, Language], str] | None = None
     """Function that renders JSON output for a reply; None quotes the output unchanged."""
-
+    shown_with: Callable[[str, Language, Callable[[str], str]], str] | None = None
+    """The same for an output that names tools: its last argument returns what one does, in words of the language."""
     forms_only: bool = False
     """Whether only a form calls it, at its review: no model is offered it, and no pattern reads it."""
     nothing: Mapping[Language, str] = field(default_factory=dict)
     """The reply that replaces label and result if nothing was found; if empty, both are used."""
 
-    def quoted(self, output: str, language: Language) -> str:
-        """Return what a reply quotes of the output."""
+    def quoted(self, output: str, language: Language, title: Callable[[str], str]) -> str:
+        """Return what a reply quotes of the output; ``title`` returns what a tool does, in words of the language."""
         if not self.quotes_output:
             return ""
+        if self.shown_with is not None:
+            return self.shown_with(output, language, title)
         return output if self.shown is None else self.shown(output, language)
 
     @property
@@ -279,10 +282,12 @@ class Reconciled:
 class Restored:
     """What an undo did with one effect: the name of what is as it was before, and whether it is gone.
 
-    missed are names of what could not be restored with it, because its time has passed.
+    more are the names of what else is, and missed those of what could not be restored with it, because its time has
+    passed.
     """
 
     name: str = ""
+    more: tuple[str, ...] = ()
     removed: bool = False
     missed: tuple[str, ...] = ()
     check: str = ""

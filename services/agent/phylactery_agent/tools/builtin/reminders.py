@@ -71,8 +71,9 @@ async def uncancel_reminders(invocation: Invocation, cancelled: DoneEffect) -> R
         raise ToolFailedError(error.reason, error.message) from error
     if not again:
         raise ToolFailedError("REMINDER_RANG" if passed else "REMINDER_NOT_FOUND", "no reminder can be set again")
+    first, *more = again
     missed = tuple(one.text for one in passed)
-    return Restored("; ".join(one.text for one in again), missed=missed, check=again[0].reminder_id)
+    return Restored(first.text, more=tuple(one.text for one in more), missed=missed, check=first.reminder_id)
 
 
 async def is_as_before(invocation: Invocation, _effect: DoneEffect, restored: Restored) -> bool:

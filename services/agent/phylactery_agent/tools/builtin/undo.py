@@ -32,6 +32,7 @@ class _Outcome:
     name: str = ""
     removed: bool = False
     code: str = ""
+    more: tuple[str, ...] = ()
     missed: tuple[str, ...] = ()
 
 
@@ -90,7 +91,7 @@ async def _one(invocation: Invocation, effect: DoneEffect, implementation: Imple
     if not there:  # whatever the tool says
         _log.error("an effect was not taken back", tool=effect.tool)
         return _Outcome(effect.tool, "FAILED", restored.name, code=UNDO_FAILED)
-    return _Outcome(effect.tool, "UNDONE", restored.name, restored.removed, missed=restored.missed)
+    return _Outcome(effect.tool, "UNDONE", restored.name, restored.removed, more=restored.more, missed=restored.missed)
 
 
 def _told(outcomes: Sequence[_Outcome]) -> str:
@@ -100,7 +101,8 @@ def _told(outcomes: Sequence[_Outcome]) -> str:
 
 
 def _view(one: _Outcome) -> dict[str, Any]:
-    said = {"tool": one.tool, "name": one.name, "removed": one.removed, "code": one.code, "missed": list(one.missed)}
+    said = {"tool": one.tool, "name": one.name, "removed": one.removed, "code": one.code}
+    said |= {"more": list(one.more), "missed": list(one.missed)}
     return {name: value for name, value in said.items() if value or name == "tool"}
 
 

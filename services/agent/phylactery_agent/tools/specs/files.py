@@ -200,7 +200,7 @@ UNDO_WRITE: Final = ToolSpec(
         Example("en", "undo the last change to b.txt", {"path": "b.txt"}),
     ),
     labels=in_each_language("tool_undo_write.label"),
-    shown=undone_shown,
+    shown_with=undone_shown,
 )
 
 FILE_INFO: Final = ToolSpec(

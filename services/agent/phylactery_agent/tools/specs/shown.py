@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Final
 
@@ -46,11 +47,11 @@ def file_shown(output: str, language: Language) -> str:
     return message("file_found", language, path=path, size=found["size"], changed=changed)
 
 
-def undone_shown(output: str, language: Language) -> str:
+def undone_shown(output: str, language: Language, title: Callable[[str], str]) -> str:
     """Return what undo_write did: to one file, or with everything that it took back, and what stays as it is."""
     undone = json.loads(output)
     if "undone" in undone:
-        return _all_undone(undone, language)
+        return _all_undone(undone, language, title)
     path = printable(undone["path"])
     return message("undone_removed" if undone["removed"] else "undone_restored", language, path=path)
 
@@ -59,7 +60,7 @@ _UNDONE: Final = frozenset({"write_file", "create_reminder", "cancel_reminder", 
 """Tools with words of their own for what is as it was before."""
 
 
-def _all_undone(told: dict[str, Any], language: Language) -> str:
+def _all_undone(told: dict[str, Any], language: Language, title: Callable[[str], str]) -> str:
     lines: list[str] = []
     for one in told["undone"]:
         tool, name = one["tool"], printable(one.get("name", ""))
@@ -69,12 +70,14 @@ def _all_undone(told: dict[str, Any], language: Language) -> str:
         elif tool == "write_file" and one.get("removed"):
             key += "_removed"
         lines.append(message(key, language, name=name))
+        lines += [message(key, language, name=printable(n)) for n in one.get("more", ())]
         lines += [message("back_cancel_reminder_missed", language, name=printable(n)) for n in one.get("missed", ())]
     for one in told["left"]:
         tool, name = one["tool"], printable(one.get("name", ""))
-        what = tool if tool not in _UNDONE else message(f"done_{tool}" + _unnamed(tool, name), language, name=name)
-        known = is_message(f"error_{one['code']}")
-        why = message(f"error_{one['code']}", language) if known else one["code"]
+        own = tool in _UNDONE
+        what = message(f"done_{tool}" + _unnamed(tool, name), language, name=name) if own else title(tool)
+        why = f"error_{one['code']}"
+        why = message(why if is_message(why) else "error_NOT_REVERSIBLE", language)
         lines.append(message("stays_as_it_is", language, what=what, why=why))
     if any(one.get("code") == "CHANGED_SINCE" for one in told["left"]):
         lines.append(message("ask_about_changed", language))

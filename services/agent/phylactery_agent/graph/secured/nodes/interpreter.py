@@ -226,11 +226,11 @@ def _notes(
     by_model = state.get("planned_by") == "model"
     quotes = by_model or bool(result["evicted"] or (result["output"] and (spec is None or spec.quotes_output)))
     instead = say("result_withheld", language) if quotes else None
-    return [(_result_note(state, tool, result, spec), instead)]
+    return [(_result_note(state, tool, result, tools), instead)]
 
 
-def _result_note(state: AgentState, tool: ProposedTool, result: ToolResult, spec: ToolSpec | None) -> str:
-    language, metadata = state["language"], result["metadata"]
+def _result_note(state: AgentState, tool: ProposedTool, result: ToolResult, tools: ToolRegistry) -> str:
+    language, metadata, spec = state["language"], result["metadata"], tools.get(tool["name"])
     uncalled = metadata.get("uncalled", False)
     label = "" if spec is None or uncalled else spec.labels[language].format(**tool["args"])
     if result["evicted"]:
@@ -244,7 +244,9 @@ def _result_note(state: AgentState, tool: ProposedTool, result: ToolResult, spec
         )
     if metadata.get("kept_by_memory"):
         return f"{label}\n{say('result_kept', language)}".strip()
-    quoted = result["output"] if spec is None else spec.quoted(result["output"], language)
+    quoted = result["output"]
+    if spec is not None:
+        quoted = spec.quoted(quoted, language, lambda name: tool_title(name, language, tools))
     if spec is not None and spec.nothing and quoted == nothing_shown(language):
         return spec.nothing[language].format(**tool["args"])
     if len(quoted) > MAX_QUOTE and (spec is None or spec.contract.evictable):
