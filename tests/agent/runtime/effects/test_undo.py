@@ -232,3 +232,38 @@ async def test_a_line_that_nobody_heard_is_told_with_the_next_reply_and_asks_unt
         answer = await ana.say("hello")
         assert "wrote to a file" in answer.reply.text
         assert set(undone(system, "told")) == {"told"}
+
+
+_GUESTS = {
+    "a stranger": ("remind me tomorrow at 9 to call Ana", "I also set the reminder “call Ana”.", "undo"),
+    "un desconocido": ("recuérdame mañana a las 9 llamar", "También puse el recordatorio «llamar».", "deshaz"),
+}
+
+
+@pytest.mark.parametrize(("said", "line", "undo"), _GUESTS.values(), ids=_GUESTS)
+async def test_a_guest_is_promised_no_undo_that_is_refused(tmp_path, said, line, undo):
+    async with open_system(tmp_path, bundle=runs_low_stakes(tmp_path / "bundle")) as system:
+        guest = system.person("wa:usr_1")
+        answer = await guest.say(said)
+        assert answer.reply.text.endswith(line)
+        assert undo not in answer.reply.text
+        assert undone(system, "told") == ["told"]
+
+
+_HINTS = (
+    "undo the last reminder", "undo the change to a.txt", "undo all that", "undo everything", "deshaz todo",
+    "deshaz lo del recordatorio", "quita lo que acabas de poner", "delete notes.txt", "remove what you just wrote",
+    "borra la primera línea de notas.txt", "vacía notas.txt", "could you fix the thing in that file of mine",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("graph", ["secured", "react"])
+async def test_a_guest_is_offered_no_undo_either(tmp_path, graph):
+    async with open_system(tmp_path) as system:
+        for number, words in enumerate(_HINTS):
+            guest = system.person(f"wa:usr_{number}")
+            for said in ("remind me tomorrow at 9 to call Ana", words):
+                answer = await guest.say(said, graph=graph)
+            for promised in ("undo", "deshac", "deshaz"):
+                assert promised not in answer.reply.text.replace(words, ""), words

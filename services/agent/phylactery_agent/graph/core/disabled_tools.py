@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from phylactery_understanding.replies.stops import read_stop
 
 from phylactery_agent.graph.core.state import LikelyState
@@ -13,13 +16,37 @@ from phylactery_agent.rules.plain_replies import CANNOT, is_beyond, plain_reply,
 from phylactery_agent.rules.planner import Reading, off_tool
 from phylactery_agent.tools.network_policy import SWITCHES
 from phylactery_agent.tools.registry import NOT_FOR_GUESTS, ToolRegistry
+from phylactery_agent.tools.specs import (
+    FILE_INFO,
+    LIST_DIR,
+    READ_FILE,
+    SEARCH_FILES,
+    SEND_EMAIL,
+    UNDO_WRITE,
+    WRITE_FILE,
+)
+
+_SERVES: Final[Mapping[str, str]] = {
+    "list_files": LIST_DIR.name,
+    "read_file": READ_FILE.name,
+    "search_files": SEARCH_FILES.name,
+    "file_info": FILE_INFO.name,
+    **dict.fromkeys(
+        ("write_file", "append_file", "edit_file", "delete_file", "copy_file", "rename_file"), WRITE_FILE.name
+    ),
+    "undo": UNDO_WRITE.name,
+    "send_mail": SEND_EMAIL.name,
+}
+"""The tools that guests may lack behind what words may have meant."""
 
 
-def plainly_told(reading: Reading, language: Language, text: str) -> str:
+def plainly_told(reading: Reading, language: Language, text: str, tools: ToolRegistry) -> str:
     """Return the whole reply to words that no tool handles and that ask for nothing, or an empty string."""
     key = plain_reply(text) or ("dropped" if read_stop(text) == "stop" else "")
     if not key or (key == CANNOT and reading.doubt):
         return ""
+    if key == CANNOT and _is_withheld(UNDO_WRITE.name, tools):
+        return say("guest_cannot", language)
     return say(key, language, clause=shortened(told_of(text)))
 
 
@@ -33,6 +60,8 @@ def likely_told(
     if likely is None or (model_away and likely["key"].startswith(("cannot_", "beyond", "unknown"))):
         return ""
     if likely["offered"]:
+        if told := withheld_told(likely["request"], language, tools):  # no yes to what is refused then
+            return told
         return say("offer", language, request=likely["request"])
     told = _told_by_key(likely, language, request, tools) if likely["key"] else ""
     return f"{say('perhaps', language)}\n{told}" if HEDGED in likely["values"] else told
@@ -41,13 +70,18 @@ def likely_told(
 def _told_by_key(likely: LikelyState, language: Language, request: str, tools: ToolRegistry) -> str:
     """Return a reply with what it lists."""
     key, values = likely["key"], likely["values"]
+    if key == CANNOT and _is_withheld(UNDO_WRITE.name, tools):
+        return say("guest_cannot", language)
     if key in {"help", "help_how"}:
         return help_text(values.get("topic", ""), language, tools)
     if key == "history":
         done = named(filter(None, values["done"].split(",")), language, tools)
         return say("history_done", language, done=done) if done else say("history_none", language)
     if key == "unknown_near":
-        near = [say(f"near_{one}", language) for one in values["near"].split(",")]
+        hints = [one for one in values["near"].split(",") if not _is_withheld(_SERVES.get(one, ""), tools)]
+        if not hints:
+            return say("unknown", language, clause=shortened(request))
+        near = [say(f"near_{one}", language) for one in hints]
         told = near[0] if len(near) == 1 else say("near_or", language, one=near[0], other=near[1])
         values = {"unknown": say("unknown", language, clause=shortened(request)), "near": told}
     return say(key, language, **values)
@@ -58,7 +92,7 @@ def not_planned(reading: Reading, language: Language, text: str, tools: ToolRegi
 
     Return an empty string if nothing is known about the request.
     """
-    if plain := plainly_told(reading, language, text):
+    if plain := plainly_told(reading, language, text, tools):
         return plain
     if reading.doubt:
         return say(f"doubt_{reading.doubt}", language, clause=shortened(reading.unknown))
@@ -68,8 +102,12 @@ def not_planned(reading: Reading, language: Language, text: str, tools: ToolRegi
 def withheld_told(clause: str, language: Language, tools: ToolRegistry) -> str:
     """Return the whole reply to a clause that only a tool would serve that is not for guests, or an empty string."""
     tool = off_tool(clause, tools)
-    withheld = tool is not None and tools.disabled_reason(tool) == NOT_FOR_GUESTS
-    return say("guest_cannot", language) if withheld else ""
+    return say("guest_cannot", language) if tool is not None and _is_withheld(tool, tools) else ""
+
+
+def _is_withheld(tool: str, tools: ToolRegistry) -> bool:
+    """Return True if a tool is switched off because the person is a guest."""
+    return tools.disabled_reason(tool) == NOT_FOR_GUESTS
 
 
 def off_told(clause: str, language: Language, tools: ToolRegistry) -> str:

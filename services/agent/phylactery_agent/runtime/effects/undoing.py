@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
+from phylactery_chassis.auth.levels import GUEST
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.statements import Query, Record, RowUpdate
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
@@ -230,9 +231,18 @@ def names_of(connection: Connection, lease: Lease) -> Mapping[str, str] | None:
 
 
 def line_of(
-    connection: Connection, lease: Lease, names: Mapping[str, str], language: Language, tools: ToolRegistry
+    connection: Connection,
+    lease: Lease,
+    names: Mapping[str, str],
+    language: Language,
+    tools: ToolRegistry,
+    *,
+    level: str,
 ) -> tuple[str, list[Record]]:
-    """Return the line that tells what ran in a thread without a question, and its rows; empty if nothing is owed."""
+    """Return the line that tells what ran in a thread without a question, and its rows; empty if nothing is owed.
+
+    It promises an undo only if the person's ``level`` may ask for one.
+    """
     rows = _OWED.all(connection, _of_thread(lease))
     if not rows:
         return "", []
@@ -240,7 +250,8 @@ def line_of(
     doubted = [row for row in rows if row.state == EffectState.IN_DOUBT]
     said = []
     if done:
-        back = [row for row in done if row.undo == KEPT]
+        may_undo = level != GUEST or UNDO_WRITE.name in tools.guest_tools
+        back = [row for row in done if row.undo == KEPT and may_undo]
         key = "also_done" if len(back) == len(done) else "also_done_only"
         said.append(say(key, language, what=listed(_whats(done, names, language, tools), language), count=len(done)))
     if doubted:

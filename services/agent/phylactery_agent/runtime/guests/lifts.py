@@ -14,8 +14,8 @@ from phylactery_chassis.util.clock import Clock
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection, Row
 
-from phylactery_agent.runtime.storage.records import Owner
-from phylactery_agent.runtime.storage.schema import LIFTS
+from phylactery_agent.runtime.storage.records import Lease, Owner
+from phylactery_agent.runtime.storage.schema import INBOX, LIFTS
 
 NO_END_US: Final = 2**62
 """The end of a lift without an end."""
@@ -86,6 +86,11 @@ def level_in(connection: Connection, owner: Owner, told: str, now: int) -> str:
         return USER
     query = sa.select(LIFTS.c.until_us).where(*_of(owner), LIFTS.c.until_us > now)
     return GUEST if connection.execute(query).first() is None else USER
+
+
+def told_level(connection: Connection, lease: Lease) -> str:
+    """Return the level that came with the message of a turn."""
+    return connection.execute(sa.select(INBOX.c.level).where(INBOX.c.turn_id == lease.turn_id)).scalar() or ""
 
 
 def _of(owner: Owner) -> tuple[sa.ColumnElement[bool], ...]:

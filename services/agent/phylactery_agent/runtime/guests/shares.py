@@ -18,9 +18,9 @@ from phylactery_chassis.util.clock import MICROSECONDS
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.runtime.guests.lifts import level_in
+from phylactery_agent.runtime.guests.lifts import level_in, told_level
 from phylactery_agent.runtime.storage.records import Lease, Owner
-from phylactery_agent.runtime.storage.schema import INBOX, SHARES
+from phylactery_agent.runtime.storage.schema import SHARES
 
 Kind: TypeAlias = Literal["turns", "answers", "forms", "escalations", "tokens"]
 """``answers`` are messages of a conversation in which something is under way; they have a share of their own."""
@@ -93,8 +93,7 @@ class Shares:
         owner = lease.owner
         if not self._counts(owner):
             return True
-        told = connection.execute(sa.select(INBOX.c.level).where(INBOX.c.turn_id == lease.turn_id)).scalar()
-        return self.take(connection, owner, kind, now, told=told or "", amount=amount)
+        return self.take(connection, owner, kind, now, told=told_level(connection, lease), amount=amount)
 
     def give_back(self, connection: Connection, owner: Owner, kind: Kind, now: int, amount: int) -> None:
         """Return what was counted and not used, if the day is still the same."""

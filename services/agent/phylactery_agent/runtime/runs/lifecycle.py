@@ -19,6 +19,7 @@ from phylactery_agent.ports import Language
 from phylactery_agent.runtime.effects import undoing
 from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals, forget_outputs
 from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
+from phylactery_agent.runtime.guests.lifts import level_in, told_level
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, OVER_SHARE, Shares
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, STOPPED_FOR_PERSON, open_in, pass_on, shown
 from phylactery_agent.runtime.intake.redaction import HIDDEN, masks_told
@@ -204,7 +205,9 @@ def _say_all(
     """
     line, owed = "", list[Record]()
     if names is not None:
-        line, owed = undoing.line_of(connection, lease, names, _language_of(connection, lease.run_id), tools)
+        language, told = _language_of(connection, lease.run_id), told_level(connection, lease)
+        level = level_in(connection, lease.owner, told, now)
+        line, owed = undoing.line_of(connection, lease, names, language, tools, level=level)
     if line:
         ending = replace(ending, reply_text=f"{ending.reply_text}\n\n{line}" if ending.reply_text else line)
     if not _say(connection, lease, ending, now, served=served):

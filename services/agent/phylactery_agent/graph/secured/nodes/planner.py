@@ -76,7 +76,7 @@ def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
         return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], note]}
     reading = read_request(request, tools)
     if not reading.clauses:
-        plain = plainly_told(reading, state["language"], request)
+        plain = plainly_told(reading, state["language"], request, tools)
         if plain := plain or withheld_told(reading.unknown, state["language"], tools):
             return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], plain, *_stays(state)]}
         language, away = state["language"], bool(state["model_away"])
