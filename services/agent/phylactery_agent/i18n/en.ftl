@@ -539,5 +539,7 @@ back_cancel_reminder_unnamed = The reminders are set again.
 back_cancel_reminder_missed = I did not set “{ $name }” again: its time has passed.
 back_remember = I no longer remember it.
 back_something = One more thing is as it was before.
+undo_which = Last, I { $what }, so I do not know what to take back. “undo” takes back all of that; “cancel the reminder …” or “undo the last change to notes.txt” only one thing.
+undo_none = I did nothing last that I could take back like that. “cancel the reminder …” drops a reminder, and “undo the last change to notes.txt” restores a file.
 stays_as_it_is = I did not take this back: { $what } – { $why }.
 ask_about_changed = What should I do with the file?

@@ -537,5 +537,7 @@ back_cancel_reminder_unnamed = Los recordatorios vuelven a estar puestos.
 back_cancel_reminder_missed = No he vuelto a poner «{ $name }»: ya pasó su hora.
 back_remember = Ya no lo recuerdo.
 back_something = Otra cosa más vuelve a estar como antes.
+undo_which = Lo último: { $what }. No sé qué quieres deshacer: «deshaz» lo deshace todo; «cancela el recordatorio …» o «deshaz el último cambio de notas.txt», solo una cosa.
+undo_none = Lo último que hice no se puede deshacer así. «cancela el recordatorio …» quita un recordatorio, y «deshaz el último cambio de notas.txt» recupera un archivo.
 stays_as_it_is = Esto no lo he deshecho: { $what } – { $why }.
 ask_about_changed = ¿Qué hago con el archivo?

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from phylactery_agent.i18n.messages import in_each_language, is_message, message
 from phylactery_agent.ports import ApprovalRequest, Language
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.registry import ToolRegistry
+from phylactery_agent.tools.specs import CANCEL_REMINDER, CREATE_REMINDER, REMEMBER, WRITE_FILE
+
+NAMED_EFFECTS: Final = (WRITE_FILE.name, CREATE_REMINDER.name, CANCEL_REMINDER.name)
+"""Tools whose effect is told with what it was done to."""
+_LONGEST_NAME: Final = 60
 
 
 def say(key: str, language: Language, **params: object) -> str:
@@ -40,6 +46,17 @@ def listed(parts: Sequence[str], language: Language) -> str:
     """Return parts of a sentence as one list: a, b and c."""
     *before, last = parts
     return say("listed", language, before=", ".join(before), last=last) if before else last
+
+
+def what_was_done(tool: str, name: str, language: Language, tools: ToolRegistry) -> str:
+    """Return an effect in words of the past, with what it was done to if that is known."""
+    spec = tools.get(tool)
+    if spec is None or not spec.contract.reversible:
+        return say("done_tool", language, tool=tool_title(tool, language, tools))
+    key = f"done_{tool}" if tool in (*NAMED_EFFECTS, REMEMBER.name) else "done_something"
+    return say(
+        key if name or tool not in NAMED_EFFECTS else f"{key}_unnamed", language, name=shortened(name, _LONGEST_NAME)
+    )
 
 
 def step_text(description: str, tool: str, language: Language, tools: ToolRegistry) -> str:

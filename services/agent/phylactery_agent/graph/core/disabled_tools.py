@@ -9,11 +9,12 @@ from phylactery_understanding.replies.stops import read_stop
 
 from phylactery_agent.graph.core.state import LikelyState
 from phylactery_agent.i18n.help import help_text
-from phylactery_agent.i18n.texts import named, say, shortened, tool_title
+from phylactery_agent.i18n.texts import listed, named, say, shortened, tool_title, what_was_done
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.likely import HEDGED
 from phylactery_agent.rules.plain_replies import CANNOT, is_beyond, plain_reply, told_of
 from phylactery_agent.rules.planner import Reading, off_tool
+from phylactery_agent.rules.undoing import UNDO_NONE, UNDO_WHICH
 from phylactery_agent.tools.network_policy import SWITCHES
 from phylactery_agent.tools.registry import NOT_FOR_GUESTS, ToolRegistry
 from phylactery_agent.tools.specs import (
@@ -50,6 +51,12 @@ def plainly_told(reading: Reading, language: Language, text: str, tools: ToolReg
     return say(key, language, clause=shortened(told_of(text)))
 
 
+def undo_told(likely: LikelyState | None, language: Language, tools: ToolRegistry) -> str:
+    """Return the reply to words that take back something else than what was done last, or an empty string."""
+    known = likely is not None and likely["key"] in {UNDO_WHICH, UNDO_NONE}
+    return _told_by_key(likely, language, "", tools) if likely is not None and known else ""
+
+
 def likely_told(
     likely: LikelyState | None, language: Language, request: str, tools: ToolRegistry, *, model_away: bool
 ) -> str:
@@ -74,6 +81,9 @@ def _told_by_key(likely: LikelyState, language: Language, request: str, tools: T
         return say("guest_cannot", language)
     if key in {"help", "help_how"}:
         return help_text(values.get("topic", ""), language, tools)
+    if key == UNDO_WHICH:
+        parts = dict.fromkeys(what_was_done(tool, "", language, tools) for tool in values["done"].split(","))
+        return say(key, language, what=listed(list(parts), language))
     if key == "history":
         done = named(filter(None, values["done"].split(",")), language, tools)
         return say("history_done", language, done=done) if done else say("history_none", language)

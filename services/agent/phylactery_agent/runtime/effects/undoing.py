@@ -26,23 +26,19 @@ from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.crypto import sha256
 from sqlalchemy.engine import Connection
 
-from phylactery_agent.i18n.texts import listed, say, shortened, tool_title
+from phylactery_agent.i18n.texts import NAMED_EFFECTS, listed, say, what_was_done
 from phylactery_agent.ports import DoneEffect, EffectState, Language, ReversalResult
 from phylactery_agent.runtime.effects.outbox import queue_told
 from phylactery_agent.runtime.storage.records import Lease
 from phylactery_agent.runtime.storage.schema import INBOX, IS_KEPT, IS_OWED, TOOL_CALLS, to_text
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 from phylactery_agent.tools.registry import ToolRegistry
-from phylactery_agent.tools.specs import CANCEL_REMINDER, CREATE_REMINDER, REMEMBER, UNDO_WRITE, WRITE_FILE
+from phylactery_agent.tools.specs import UNDO_WRITE, WRITE_FILE
 
 KEPT, NONE, UNDOING, UNDONE = "kept", "none", "undoing", "undone"
 OWED, TOLD = "owed", "told"
 DEFAULT_DAYS: Final = 30
 _DAY_US: Final = 86_400 * MICROSECONDS
-_LONGEST_NAME: Final = 60
-_NAMED: Final = (WRITE_FILE.name, CREATE_REMINDER.name, CANCEL_REMINDER.name)
-_WORDED: Final = (*_NAMED, REMEMBER.name)
-"""Tools whose effect has words of its own in the line."""
 _LATER: Final = frozenset({"MEMORY_UNAVAILABLE", "IO_ERROR", "NOT_NOTED", "TIMEOUT", "TOOL_FAILED"})
 """Reasons that may be gone the next time, so the effect can still be taken back then."""
 
@@ -103,6 +99,12 @@ class Undoables:
     async def target_of(self, lease: Lease) -> str:
         """Return a hash of what an undo in a thread would take back now, or an empty string if there is nothing."""
         return await self.database.read_quickly(lambda connection: _hash_of(self.target(connection, lease)))
+
+    async def tools_of(self, lease: Lease) -> tuple[str, ...]:
+        """Return the tool of each effect that an undo in a thread would take back now."""
+        return await self.database.read_quickly(
+            lambda connection: tuple(row.tool for row in self.target(connection, lease))
+        )
 
     def target(self, connection: Connection, lease: Lease) -> Sequence[Record]:
         """Return the effects of the thread's last turn that had any of low stakes, newest first.
@@ -274,19 +276,11 @@ def _whats(rows: Sequence[Record], names: Mapping[str, str], language: Language,
     )
 
 
-def what_was_done(tool: str, name: str, language: Language, tools: ToolRegistry) -> str:
-    """Return an effect in words of the past, with what it was done to if that is known."""
-    if not is_reversible(tool, tools):
-        return say("done_tool", language, tool=tool_title(tool, language, tools))
-    key = f"done_{tool}" if tool in _WORDED else "done_something"
-    return say(key if name or tool not in _NAMED else f"{key}_unnamed", language, name=shortened(name, _LONGEST_NAME))
-
-
 def _name(row: Record) -> str:
     output = "" if row.output is None else to_text(row.output)
     if row.tool == WRITE_FILE.name:
         return output
-    if row.tool not in _NAMED or not output:
+    if row.tool not in NAMED_EFFECTS or not output:
         return ""
     return str(json.loads(output).get("text", ""))
 

@@ -23,7 +23,7 @@ from phylactery_understanding.replies.stops import read_stop
 from phylactery_understanding.requests.model import Request
 from phylactery_understanding.requests.parser import parse
 
-from phylactery_agent.ports import EffectState
+from phylactery_agent.ports import EffectState, LikelyMeaning
 from phylactery_agent.rules.intents import is_answer, parse_reply, talk_kind
 from phylactery_agent.rules.plain_replies import asks_last_request, plain_reply, wants_retry
 from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
@@ -92,6 +92,8 @@ class ThreadChange:
     """What stays as it is although this message corrects it or takes it back: a tool, and what it was done to."""
     said_before: str = ""
     """The user's last request, if this message asks for it."""
+    told: LikelyMeaning | None = None
+    """The reply to words that take back something else than what was done last."""
 
 
 NO_CHANGE: Final = ThreadChange()

@@ -47,9 +47,11 @@ from phylactery_agent.ports import (
 from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.ports.services import Level, Services
 from phylactery_agent.rules.attached import attached_request
+from phylactery_agent.rules.expressions import detect_language
 from phylactery_agent.rules.intents import TASK, TOOL_PATHWAY, parse_reply
 from phylactery_agent.rules.persons import beside_wish
 from phylactery_agent.rules.planner import read_request
+from phylactery_agent.rules.undoing import UNDO_NONE, UNDO_WHICH, read_undo
 from phylactery_agent.runtime.dispatch.leases import Leases, RunCancelledError
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects import undoing
@@ -429,7 +431,27 @@ class TurnServer:
         change = await self.changes.of(claim)
         if change != NO_CHANGE and await self._takes_back_whole(claim):  # in the task of what it is about
             return ThreadChange(task_id=change.task_id, run_id=change.run_id)
-        return change
+        return await self._undone_by_words(claim, change) or change
+
+    async def _undone_by_words(self, claim: Claim, change: ThreadChange) -> ThreadChange | None:
+        """Return the undo that words mean which say what to take back; None for any others, and for guests.
+
+        It takes back what the last turn did if that is no more than the words name; else the person is told what it is.
+        """
+        turn = claim.turn
+        words = read_undo(turn.text) if turn.kind == "message" and len(turn.text) <= _LONGEST_UNDO else None
+        if words is None or await self._lifts.level_of(claim.lease.owner, turn.level) == GUEST:
+            return None
+        language = detect_language(turn.text, "es")
+        if words.path:
+            last = {"es": "deshaz el último cambio de", "en": "undo the last change to"}[language]
+            return ThreadChange(f"{last} {words.path}")
+        done = await self._undoables.tools_of(claim.lease)
+        if done and words.fits(done):
+            return ThreadChange({"es": "deshaz", "en": "undo"}[language])
+        if done:
+            return ThreadChange(told=LikelyMeaning(key=UNDO_WHICH, values={"done": ",".join(done)}))
+        return ThreadChange(told=LikelyMeaning(key=UNDO_NONE)) if change == NO_CHANGE else None
 
     async def _takes_back_whole(self, claim: Claim) -> bool:
         """Return True if own words ask for an undo and there is something of low stakes to take back.
@@ -471,11 +493,11 @@ class TurnServer:
             claim, heard = self._spoken(claim, heard)
         own = self.changes is None or bool(claim.turn.attachments) or served is not None  # a form knows its corrections
         # what takes an earlier request back may say more than is understood, and is obeyed all the same
-        likely = LikelyMeaning(key="dropped") if change.takes_back else None
+        likely = LikelyMeaning(key="dropped") if change.takes_back else change.told
         if self.meanings is not None and not own and change == NO_CHANGE:
             change = await self.meanings.accepted(claim, heard.language)
             likely = await self.meanings.of(claim, asked_in(claim), heard.language) if not change.meant else None
-        if change.meant or (likely is not None and likely.request):
+        if change.meant or change.told or (likely is not None and likely.request):
             reason = "CHANGES_EARLIER" if change.meant else "REQUEST"
             heard = replace(heard, intent=TASK, pathway=TOOL_PATHWAY, reasons=(reason,))
         begun_as = snapshot.values.get("security_context", {}).get("permissions_level", "")

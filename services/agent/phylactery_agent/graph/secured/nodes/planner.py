@@ -14,6 +14,7 @@ from phylactery_agent.graph.core.disabled_tools import (
     not_planned,
     not_understood,
     plainly_told,
+    undo_told,
     withheld_told,
 )
 from phylactery_agent.graph.core.events import fingerprint, step_told
@@ -69,10 +70,12 @@ def _ruled(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
 
 def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
     request = asked_of_rules(state["incoming"])
-    if asks_last_request(request):
+    note = undo_told(state["incoming"].get("likely"), state["language"], tools)
+    if not note and asks_last_request(request):
         said = state["incoming"].get("said_before", "")
-        language = state["language"]
-        note = say("you_asked", language, request=shortened(said)) if said else say("you_asked_nothing", language)
+        note = say("you_asked", state["language"], request=shortened(said)) if said else ""
+        note = note or say("you_asked_nothing", state["language"])
+    if note:
         return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], note]}
     reading = read_request(request, tools)
     if not reading.clauses:

@@ -1,0 +1,104 @@
+"""Words that take back what was done last and say more than "undo": everything, the reminder, what you just wrote.
+
+The lists are closed. Whatever is read here takes back what the last turn did, or asks: what the words name is compared
+with that, so that no more is taken back than was meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from phylactery_agent.rules.expressions import expression
+from phylactery_agent.rules.spelling import unaccented
+from phylactery_agent.rules.wording import without_lead, without_tail
+from phylactery_agent.tools.specs import CANCEL_REMINDER, CREATE_REMINDER, REMEMBER, WRITE_FILE
+
+UNDO_WHICH: Final = "undo_which"
+UNDO_NONE: Final = "undo_none"
+"""The replies to words that name something else than what was done last, and where there is nothing of low stakes."""
+_UNDO: Final = (
+    r"(?:undo|revert|reverse|take\s+back|roll\s+back|deshaz|deshace|deshacer|deshaga|revierte|revertir|anula|anular)"
+)
+_REMOVE: Final = (
+    r"(?:remove|delete|cancel|get\s+rid\s+of|quita|quitar|quitame|borra|borrar|borrame|elimina|eliminar|saca|cancela"
+    r"|cancelar)"
+)
+_DID: Final = (
+    r"what(?:ever)?\s+you(?:['’]ve|\s+have)?\s+(?:just\s+)?(?:did|done)(?:\s+(?:just\s+now|last))?"
+    r"|(?:todo\s+)?lo\s+que\s+(?:me\s+)?(?:acab[ao]s?\s+de\s+hacer|has\s+hecho|hiciste|hizo)"
+)
+_MADE: Final = (
+    r"(?:what(?:ever)?|the\s+things?)\s+you(?:['’]ve|\s+have)?\s+(?:just\s+)?"
+    r"(?:wrote|written|put|added|saved|set(?:\s+up)?|created|made|changed|noted|stored)(?:\s+(?:in\s+)?there|\s+just\s+now)?"
+    r"|(?:todo\s+)?lo\s+que\s+(?:me\s+)?(?:acabas\s+de\s+(?:poner|escribir|guardar|crear|a[nñ]adir|agregar|apuntar|anotar"
+    r"|cambiar|programar|meter)|has\s+(?:puesto|escrito|guardado|creado|a[nñ]adido|agregado|apuntado|anotado|cambiado"
+    r"|programado|metido)|pusiste|escribiste|guardaste|creaste|a[nñ]adiste|agregaste|apuntaste|anotaste|cambiaste|metiste)"
+    r"(?:\s+(?:ahi|alli|ahora))?"
+)
+_ALL: Final = (
+    r"everything|(?:it\s+)?all|all\s+(?:of\s+)?(?:it|that|this|them|those)|both(?:\s+of\s+(?:them|those))?"
+    r"|them(?:\s+(?:all|both))?|the\s+(?:whole\s+(?:thing|lot)|lot)"
+    r"|todo(?:\s+(?:eso|esto|lo\s+(?:anterior|ultimo|de\s+antes)))?|todos|todas|ambos|ambas|l[ao]s\s+dos(?:\s+cosas)?"
+)
+_KIND: Final = (
+    r"(?:the|that|this|those|these|my|your|both|both\s+the|all\s+(?:the|my|those)|el|la|los|las|ese|esa|esos|esas|este|esta"
+    r"|mi|mis|lo\s+del?|lo\s+de\s+l[ao]s?|lo\s+de\s+los|todos\s+(?:los|mis))\s+"
+    r"(?:(?:last|new|two|ultim[oa]s?|nuev[oa]s?|dos)\s+)?(?P<thing>\pL+)"
+    r"(?:\s+(?:you\s+(?:just\s+)?(?:set|made|created|wrote|saved)|que\s+(?:acabas\s+de\s+\pL+|has\s+\pL+)))?"
+)
+_EVERYTHING: Final = expression(
+    rf"(?i)^(?:{_UNDO}\s+(?:{_ALL}|{_DID}|everything\s+you(?:['’]ve)?\s+(?:just\s+)?(?:did|done))|{_REMOVE}\s+(?:{_DID})"
+    rf"|take\s+(?:it|that|this|{_ALL})\s+back)[\s.!]*$"
+)
+_JUST_MADE: Final = expression(rf"(?i)^(?:{_UNDO}|{_REMOVE})\s+(?:{_MADE})[\s.!]*$")
+_OF_A_KIND: Final = expression(
+    rf"(?i)^(?:{_UNDO}\s+{_KIND}|take\s+(?:the|that|this|my)\s+(?P<taken>\pL+)\s+back)[\s.!]*$"
+)
+_OF_A_FILE: Final = expression(
+    rf"(?i)^{_UNDO}\s+(?:(?:the|my|your|that)\s+(?:changes?|write|edit)\s+(?:to|in|of)|lo\s+de|(?:el|los|ese)\s+cambios?"
+    r"\s+(?:de|en))\s+(?P<path>[^\s\"'«»“”:,]+\.\w{1,8})[\s.!]*$"
+)
+_REMINDERS: Final = frozenset({CREATE_REMINDER.name, CANCEL_REMINDER.name})
+_FILES: Final = frozenset({WRITE_FILE.name})
+_ANY: Final = frozenset({*_REMINDERS, *_FILES, REMEMBER.name})
+_THINGS: Final = {
+    **dict.fromkeys(("reminder", "alarm", "recordatorio", "aviso", "alarma"), _REMINDERS),
+    **dict.fromkeys(("file", "document", "list", "text", "archivo", "fichero", "documento", "lista", "texto"), _FILES),
+    **dict.fromkeys(("memory", "fact", "recuerdo"), frozenset({REMEMBER.name})),
+    **dict.fromkeys(("note", "nota"), _FILES | {REMEMBER.name}),
+    **dict.fromkeys(("change", "cambio"), _ANY),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UndoWords:
+    """What is to be taken back: everything, one file's last change, or what tools of a kind did last.
+
+    ``tools`` is empty for everything; ``several`` says that more than one thing of the kind may be meant.
+    """
+
+    tools: frozenset[str] = frozenset()
+    several: bool = True
+    path: str = ""
+
+    def fits(self, done: tuple[str, ...]) -> bool:
+        """Return True if taking back everything of these tools takes back no more than was meant."""
+        return not self.tools or (self.tools.issuperset(done) and (self.several or len(done) == 1))
+
+
+def read_undo(text: str) -> UndoWords | None:
+    """Return what the words take back, or None if they are no such words as a whole."""
+    plain = unaccented(without_tail(without_lead(text.strip()))).strip()
+    if _EVERYTHING.match(plain):
+        return UndoWords()
+    if _JUST_MADE.match(plain):
+        return UndoWords(_ANY, several=False)
+    if (found := _OF_A_FILE.match(plain)) is not None:
+        return UndoWords(_FILES, path=found.groupdict()["path"] or "")
+    found = _OF_A_KIND.match(plain)
+    thing = "" if found is None else "".join(one or "" for one in found.groupdict().values()).lower()
+    one = next(
+        (name for name in (thing, thing.removesuffix("s"), thing.removesuffix("ies") + "y") if name in _THINGS), ""
+    )
+    return UndoWords(_THINGS[one], several=one != thing) if one else None
