@@ -196,3 +196,23 @@ async def test_an_identity_that_is_narrowed_to_tools_is_offered_and_may_use_only
         assert "hola mundo" not in answer.reply.text
         assert "no tienes permiso para usar esta herramienta" in answer.reply.text
         assert [call.state for call in answer.run.tool_calls] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("graph", ["secured", "react"])
+@pytest.mark.parametrize(
+    ("asked_for", "undo"), [('write "hi" to a.txt', "undo"), ("escribe «hola» en a.txt", "Deshaz eso")]
+)
+async def test_the_word_that_takes_back_is_carried_out_whatever_the_model_would_say(
+    tmp_path: Path, endpoint: ModelServer, graph: str, asked_for: str, undo: str
+) -> None:
+    content = "hi" if "hi" in asked_for else "hola"
+    async with open_system(tmp_path, graph=graph, model_base_url=endpoint.url, model="test-model") as system:
+        ana, file = system.person("ana"), system.sandbox / "a.txt"
+        endpoint.script(calls(("write_file", {"path": "a.txt", "content": content})), says("It is noted."))
+        await ana.say(asked_for)
+        assert file.read_text() == content
+        asked = len(endpoint.asked)
+        assert (await ana.say(undo)).run.status == DONE
+        assert not file.exists()
+        assert len(endpoint.asked) == asked, "what was promised does not depend on a model"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from phylactery_agent.graph.core.events import reply_id
 from phylactery_agent.graph.core.output_inspection import Deltas, quoting
-from phylactery_agent.graph.core.state import AgentState, PlannedStep
+from phylactery_agent.graph.core.state import AgentState, PlannedStep, meant_in
 from phylactery_agent.graph.llm import prompts, proposals
 from phylactery_agent.graph.llm.claims import Claims
 from phylactery_agent.graph.llm.conversation import clean, conversation, corrected, goal_block, plan_block
@@ -17,12 +17,16 @@ from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.ports.model import Model, ModelBudgetError, ModelUnavailableError
 from phylactery_agent.rules.intents import FAST_PATHWAY
+from phylactery_agent.rules.planner import read_request
 from phylactery_agent.tools.contract import ToolSpec
+from phylactery_agent.tools.specs import UNDO_WRITE
 
 MODEL_AWAY: Final = (ModelUnavailableError, ModelBudgetError)
 """Model errors after which static mode takes over; any other model error ends the turn."""
 MODEL_PLAN_INVALID: Final = "MODEL_PLAN_INVALID"
 MODEL_EMPTY: Final = "MODEL_EMPTY"
+_SHORT: Final = 60
+"""The characters of a message that may be nothing but the word that takes back: oops, undo that, please."""
 OUTAGES: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
@@ -62,8 +66,21 @@ _OF_TURN: Final[Mapping[str, str]] = {
 
 
 def model_of(state: AgentState, context: TurnContext) -> Model | None:
-    """Return the model, or None in static mode: none is configured or it became unavailable in this turn."""
-    return None if state.get("model_away", "") else context.model
+    """Return the model, or None in static mode.
+
+    That is if none is configured, if it became unavailable in this turn, and if the message is nothing but the word
+    that takes back: what the person was promised must not depend on a model.
+    """
+    return None if state.get("model_away", "") or _takes_back(state, context) else context.model
+
+
+def _takes_back(state: AgentState, context: TurnContext) -> bool:
+    incoming = state.get("incoming")
+    said = meant_in(incoming) if incoming else ""
+    if context.model is None or not said or len(said) > _SHORT:
+        return False
+    clauses = read_request(said, context.tools).clauses
+    return [(one[0].tool, one[0].args.get("path", "")) for one in clauses] == [(UNDO_WRITE.name, "")]
 
 
 def may_use(state: AgentState, context: TurnContext, tool: str) -> bool:
