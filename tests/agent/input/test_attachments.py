@@ -260,10 +260,10 @@ async def test_the_same_request_stores_once_and_another_content_is_refused(syste
 @pytest.mark.slow
 async def test_attachments_leave_with_the_thread_and_are_readable_by_their_owner_alone(system: System) -> None:
     ana = system.person("ana")
-    await ana.say("", attachments=[document(pdf("uno"))])
+    await ana.say("", attachments=[document(pdf("uno y dos"))])  # no id has a space in it
     [output] = await outputs_of(system, ana)
     answer = await system.person("eva").say(f"lee el adjunto {output.pointer}")
-    assert "uno" not in answer.reply.text
+    assert "uno y dos" not in answer.reply.text
     await ana.chat.DeleteThread(chat_pb2.DeleteThreadRequest(thread_id="t1"), metadata=ana.metadata, timeout=30)
     async with asyncio.timeout(30):
         while await outputs_of(system, ana):  # noqa: ASYNC110 - memory is told by the outbox, in its own time

@@ -11,6 +11,7 @@ import os
 import select
 import socketserver
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,7 +42,11 @@ sys.exit(code)
 def forking_commands(folder: Path) -> Iterator[str]:
     """Serve `phylactery` and `riskgate` for the block; yield a folder for the front of PATH."""
     folder.mkdir()
-    address = str(folder / "asked")
+    with tempfile.TemporaryDirectory() as short:  # a socket's path has at most 107 bytes
+        yield from _serve(folder, str(Path(short, "asked")))
+
+
+def _serve(folder: Path, address: str) -> Iterator[str]:
     texts = {"phylactery": forking_phylactery(), "riskgate": _RISKGATE}
 
     class Asked(socketserver.StreamRequestHandler):
