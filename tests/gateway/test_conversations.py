@@ -159,12 +159,12 @@ async def test_what_the_agent_says_to_answer_with_answers_the_question_that_wait
 @pytest.mark.slow
 async def test_with_two_questions_a_bare_command_answers_neither(whole: Whole) -> None:
     phone = whole.desk.phone()
-    for place in range(2):
+    for place, messages in enumerate((1, 3)):  # that the first still waits is said before the second question
         await phone.say(f'write "x" to file{place}.txt')
-        await whole.desk.until(lambda place=place: len(phone.inbox) == place + 1, "a question")
-    await whole.desk.until_rows("SELECT * FROM outbox WHERE state = 'sent'", 2)
+        await whole.desk.until(lambda messages=messages: len(phone.inbox) == messages, "a question")
+    await whole.desk.until_rows("SELECT * FROM outbox WHERE state = 'sent'", 3)
     await phone.say("/approve", at=time.time() + LATER)
-    await whole.desk.until(lambda: len(phone.inbox) == 3, "a reply")
+    await whole.desk.until(lambda: len(phone.inbox) == 4, "a reply")
     assert whole.system.written("file*.txt") == []
 
 
