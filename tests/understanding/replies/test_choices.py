@@ -283,6 +283,140 @@ def test_a_name_that_two_have_names_neither(first: str, second: str, text: str):
     assert read is None or "yes" not in read.answers.values()
 
 
+FOUR = [Question([f"{name}.txt", "x", "false"]) for name in "abcd"]
+TIMED = [*MIXED[:2], Question(["call Luis", "2026-12-01T09:00"], "poner un recordatorio set a reminder")]
+
+
+@pytest.mark.parametrize(
+    ("questions", "texts"),
+    [
+        # what follows what is left out may be left out too
+        (
+            FOUR,
+            (
+                "yes to all but the first and the second",
+                "all but the first and the second yes",
+                "yes to all but 1 and 2",
+                "sí a todas menos la primera y la segunda",
+                "todas menos la primera y la segunda sí",
+                "yes to everything except a.txt and b.txt",
+                "yes to all except the first, and the third",
+            ),
+        ),
+        (FILES, ("yes to all except the first and second", "sí a todas menos la primera y la segunda")),
+        # a no behind a yes may take the yes back
+        (
+            FILES,
+            (
+                "sí a la primera no, a la segunda",
+                "sí a la primera, no, a la segunda",
+                "yes to the first no, to the second",
+                "yes to the first. No. To the second",
+                "yes to the first and no, to the second",
+                "yes to compra.txt, nope, to trip-b.txt",
+                "yes to the second - no - to the first",
+                "the first yes, no, to the second",
+                "la primera, sí, no, a la segunda",
+            ),
+        ),
+        # a while, a part, how many, how soon
+        (
+            FOUR,
+            (
+                "yes, just a second",
+                "ok, a second please",
+                "sure, one second",
+                "yes, in a second",
+                "yes for a second",
+                "ok one second, yes to the first",
+                "yes to a third",
+                "yes to one fourth",
+                "yes to 1 file",
+                "sí a 1 archivo",
+                "yes to 3 of them",
+                "sí a 2 de ellas",
+                "do it first",
+                "sí, primero",
+                "sí, segundo",
+                "yes, last",
+                "hazlo primero",
+                "yes, first of all",
+            ),
+        ),
+        # an hour or a day, where something is asked that has one
+        (
+            TIMED,
+            (
+                "sí a las 3",
+                "vale, a las 3",
+                "sí para las 3",
+                "ok a las 1",
+                "sí a la 1",
+                "yes for 3",
+                "yes on the 3rd",
+                "ok, on the first",
+                "sí para el 3",
+                "sí para las dos",
+            ),
+        ),
+        # the rest of nothing, and what says yes beside a word for all
+        (FILES, ("yes to the rest", "sí al resto", "sí a las demás", "yes to the others", "no to the rest")),
+        (
+            FILES,
+            (
+                "sí, eso es todo",
+                "eso es todo, sí",
+                "yes, thanks for all",
+                "yes thanks both",
+                "sí, del todo",
+                "no del todo",
+            ),
+        ),
+        # more than what is named is not refused either
+        (FILES, ("not only the first", "no solo la primera", "yes, not only the first", "no, only the first")),
+    ],
+)
+def test_words_that_may_be_meant_in_another_way_approve_nothing(questions: list[Question], texts: tuple[str, ...]):
+    read = {text: read_choices(text, questions) for text in texts}
+    assert not [text for text, one in read.items() if one is not None and (one.clear or "yes" in one.answers.values())]
+
+
+def test_who_says_yes_to_only_two_refuses_neither():
+    assert answers("yes, only the first and the second", FOUR) == "----?"
+    assert answers("sí, solo a.txt y b.txt", FOUR) == "----?"
+    assert answers("not only the first", FILES) == "--?"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "texts"),
+    [
+        ("todo.txt", "compra.txt", ("sí a todo", "todo sí", "no a todo")),
+        ("both.txt", "all.txt", ("yes to both", "yes to all", "no to all")),
+        ("2.txt", "1.txt", ("yes to 1", "yes to 2", "sí a la 1", "1 yes, 2 no", "no to 1")),
+        ("second.txt", "first.txt", ("yes to the first", "yes to the second", "no to the second")),
+        ("b.txt", "the first", ("yes to the first", "ok to first")),
+        ("2", "1", ("yes to 1", "yes to 2", "yes to #1")),
+        ("dos.txt", "tres.txt", ("sí a las dos",)),
+        ("rest.txt", "last.txt", ("no to the second, yes to the rest",)),
+    ],
+)
+def test_a_word_for_a_place_that_is_also_the_name_of_another_names_neither(
+    first: str, second: str, texts: tuple[str, ...]
+):
+    for text in texts:
+        read = read_choices(text, [Question([first]), Question([second])])
+        assert read is not None
+        assert not read.clear
+        assert "yes" not in read.answers.values()
+
+
+def test_a_word_for_what_is_done_that_is_also_a_name_names_neither():
+    both = [Question(["reminder.txt"], "write a file"), Question(["call", "2026-12-01T09:00"], "set a reminder")]
+    assert answers("yes to the reminder", both) == "--?"
+    assert answers("yes to reminder.txt", both) == "y-"
+    assert answers("yes to the second", both) == "-y"
+
+
 def test_numbers_that_were_drawn_are_the_ones_that_are_meant():
     drawn = [Question(["a.txt"], number=3), Question(["b.txt"], number=4)]
     assert read_choices("yes to 3, no to 4", drawn) == Choices({0: "yes", 1: "no"})

@@ -31,11 +31,13 @@ _ADDRESS: Final = re.compile(r"([^\s@]+)@[^\s@]+")
 _FILE_NAME: Final = re.compile(r"(?:.*/)?(([^/\s][^/]*?)\.\w{1,6})")
 _CLOCK: Final = re.compile(r"\d:\d\d|\d{4}-\d\d|\ba las?\b|\bat \d", re.IGNORECASE)
 _THINGS: Final = ("file", "mail", "reminder")
+_LEADING: Final = frozenset({"to", "when"})
 _IS: Final = "is "
 _REST, _OTHER = -1, -2
 """Whatever is named nowhere else in the text, and the only such one."""
 Said = Literal["yes", "no"]
 _Table = Mapping[tuple[str, ...], str]
+_Named = Mapping[tuple[str, ...], frozenset[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +174,9 @@ class _Part:
 
 def _parts(words: Sequence[str], table: _Table, questions: Sequence[Question], *, in_order: bool) -> list[_Part]:
     """Return the parts of a text in one language; one that answers, names, answers and names again is two."""
-    names, longest = _names(questions), 16
+    (names, also), longest = _names(questions), 16
     plain = tuple(word if word.isdigit() else "".join(plain_words(word)) for word in words)
-    parts, part, place = list[_Part](), _Part(), 0
+    parts, part, place, last = list[_Part](), _Part(), 0, ""
     while place < len(words):
         ends = range(min(place + longest, len(words)), place, -1)
         end = next((end for end in ends if tuple(words[place:end]) in names or plain[place:end] in table), 0)
@@ -184,9 +186,12 @@ def _parts(words: Sequence[str], table: _Table, questions: Sequence[Question], *
         empty, place = not (part.kinds or part.unknown), end or place + 1
         if kind in {_BAR, "and", "however"}:
             parts.append(part)
+            last = "" if part.names else last
             part = _Part(behind=kind)
             continue
         which = names.get(phrase) if kind == "name" else _which(kind, questions, in_order=in_order)
+        if which is not None and kind != "name" and also.get(_bare(phrase), which) != which:
+            which = frozenset()  # the first, where a file is named first.txt
         if kind in {"yes", "no", "none"} or which is not None:
             if _is_over(part, speaks=kind in {"yes", "no", "none"}):
                 parts.append(part)
@@ -195,10 +200,12 @@ def _parts(words: Sequence[str], table: _Table, questions: Sequence[Question], *
             part.kinds += [(said, " ".join(phrase), frozenset())] if kind in {"yes", "no", "none"} else []
             which = _everything(questions) if kind == "none" else which
             part.kinds += [("which", "", which)] if which is not None else []
-        part.leads = part.leads or (kind == "to" and empty)
+        part.leads = part.leads or (kind in _LEADING and empty)
         part.only = part.only or kind == "only"
         part.but = part.but or kind == "but"
-        part.unknown = part.unknown or kind == "unknown" or _is_time(kind, phrase, words[:place], questions)
+        is_time = _timed(questions) and _is_time(kind, words, slice(place - len(phrase), place), table)
+        part.unknown = part.unknown or kind == "unknown" or is_time or _is_no_place(kind, phrase, last)
+        last = kind
     found = list[_Part]()
     for one in (*parts, part):
         if one.unknown and not one.kinds and one.behind == "however" and found:
@@ -215,11 +222,28 @@ def _is_over(part: _Part, *, speaks: bool) -> bool:
     return speaks if part.speaks_first else not speaks
 
 
-def _is_time(kind: str, phrase: Sequence[str], before: Sequence[str], questions: Sequence[Question]) -> bool:
-    """Return True if words for both may be a time, where something is asked that has one: a las dos."""
-    if kind != "both" or "las" not in phrase or list(before[: -len(phrase)])[-1:] != ["a"]:
-        return False
+def _is_no_place(kind: str, phrase: tuple[str, ...], last: str) -> bool:
+    """Return True if a number is how many, or a place how soon: 2 files, 2 of them, do it first."""
+    if last.isdigit():
+        return kind in _LEADING or any(table.get(phrase) in _THINGS for table in _tables())
+    return last == "yes" and kind in {*_PLACES, "last"} and not any(word[0].isdigit() for word in phrase)
+
+
+def _timed(questions: Sequence[Question]) -> bool:
     return any(_CLOCK.search(value) for one in questions for value in one.values)
+
+
+def _is_time(kind: str, words: Sequence[str], at: slice, table: _Table) -> bool:
+    """Return True if what names some questions may be an hour or a day: a las dos, a las 3, for the 3rd."""
+    before = words[: at.start]
+    lead = next((word for word in reversed(before) if table.get((word,)) != "the"), "")
+    when, article = table.get((lead,)) == "when", before[-1] if before else ""
+    if kind == "both":
+        return "las" in words[at] and (when or lead == "a")
+    if not (kind.isdigit() or kind in _PLACES):
+        return False
+    hour = article == "las" or (article == "la" and kind == "1" and sum(word.isdigit() for word in words) == 1)
+    return when or (lead == "a" and hour)
 
 
 def _which(kind: str, questions: Sequence[Question], *, in_order: bool) -> frozenset[int] | None:
@@ -247,17 +271,28 @@ def _everything(questions: Sequence[Question]) -> frozenset[int]:
     return frozenset(at for at, one in enumerate(questions) if one.is_open)
 
 
-def _names(questions: Sequence[Question]) -> Mapping[tuple[str, ...], frozenset[int]]:
-    """Return what names questions, and which: a value, a file's name, who an address is of; no word of the lists."""
-    found: dict[tuple[str, ...], set[int]] = {}
+def _names(questions: Sequence[Question]) -> tuple[_Named, _Named]:
+    """Return what names questions, and which: a value, a file's name, who an address is of; no word of the lists.
+
+    The second are all those names as a word of the lists may stand for them.
+    """
+    found, also = dict[tuple[str, ...], set[int]](), dict[tuple[str, ...], set[int]]()
     known = {phrase for table in _tables() for phrase in table}
     for at, question in enumerate(questions):
         for value in question.values:
             for name in _names_of(value.strip()):
                 words, plain = exact_words(name), plain_words(name)
-                if "".join(words)[1:] and plain not in known and not all(word.isdigit() for word in words):
+                also.setdefault(_bare(words), set()).add(at)
+                is_number = all(word.isdigit() for word in words)
+                if "".join(words)[1:] and not is_number and not {plain, _bare(plain)} & known:
                     found.setdefault(words, set()).add(at)
-    return {words: frozenset(of) if len(of) == 1 else frozenset() for words, of in found.items()}
+    only = {words: frozenset(of) if len(of) == 1 else frozenset[int]() for words, of in found.items()}
+    return only, {words: frozenset(of) for words, of in also.items()}
+
+
+def _bare(words: Sequence[str]) -> tuple[str, ...]:
+    """Return words without those that say nothing: the first as first."""
+    return tuple(word for word in words if all(table.get((word,)) != "the" for table in _tables()))
 
 
 def _names_of(value: str) -> Iterator[str]:
@@ -296,8 +331,11 @@ def _read(parts: Sequence[_Part], questions: Sequence[Question]) -> Choices | No
         if part.speaks and part.names:
             pass
         elif part.speaks:
-            # an answer alone leads to what it is for, or only repeats what is said beside it
-            if after is not None and after.names and not after.speaks and (answer == "yes" or after.leads):
+            # an answer alone leads to what it is for, or only repeats what is said beside it; a no behind what is
+            # answered already may take that back: yes to the first no, to the second
+            takes_back = before is not None and (before.speaks or any(one.speaks and one.names for one in parts[:at]))
+            leads = answer == "yes" or (after is not None and after.leads and not takes_back)
+            if after is not None and after.names and not after.speaks and leads:
                 after.is_used, after.only, after.unknown = True, after.only or part.only, after.unknown or part.unknown
                 named = after
             else:
@@ -310,20 +348,24 @@ def _read(parts: Sequence[_Part], questions: Sequence[Question]) -> Choices | No
             clear = clear and not after.unknown and not (follows and answer == "yes")
         else:
             answer = _inherited(before, part, after)
-        if answer is None or named.unknown or not named.which:
-            clear = False
+        if answer is None or named.unknown or not named.which or (named.only and answer == "no"):
+            clear = False  # not only the first
         elif named.but:
             said += [(answer, replace(named, kinds=[("which", "", everything - named.which)], but=False))]
             said += [("no", named)] if answer == "yes" else []
             clear = clear and answer == "yes"
         else:
             said.append((answer, named))
-            clear = clear and not (named.only and answer == "no")
     return _answered(said, everything, clear=clear, speaks=any(part.speaks for part in parts))
 
 
 def _inherited(before: _Part | None, part: _Part, after: _Part | None) -> Said | None:
-    """Return the answer for what is only named: yes to the first and the second; but not: no to one, the other."""
+    """Return the answer for what is only named: yes to the first and the second; but not: no to one, the other.
+
+    Beside what is left out it may be left out too: yes to all but the first and the second.
+    """
+    if part.but or (before is not None and before.but):
+        return None
     if before is not None and part.behind == "and" and before.names and before.speaks and before.speaks_first:
         return before.said
     if after is not None and after.behind == "and" and after.names and after.speaks and not after.speaks_first:
@@ -334,7 +376,7 @@ def _inherited(before: _Part | None, part: _Part, after: _Part | None) -> Said |
 def _answered(said: Sequence[tuple[Said, _Part]], everything: frozenset[int], *, clear: bool, speaks: bool) -> Choices:
     """Return the answers by the places of the questions; what is answered both ways is answered with no."""
     named = frozenset[int]().union(*(part.which for _, part in said))
-    rest = everything - named
+    rest = everything - named if everything & named else frozenset[int]()
     found: dict[int, set[Said]] = {}
     for answer, part in said:
         which = part.which
@@ -343,7 +385,7 @@ def _answered(said: Sequence[tuple[Said, _Part]], everything: frozenset[int], *,
             which = rest if clear else frozenset()
         for at in which:
             found.setdefault(at, set()).add(answer)
-        for at in rest if part.only and answer == "yes" else ():
+        for at in everything - named if part.only and answer == "yes" and clear else ():
             found.setdefault(at, set()).add("no")
     clear = clear and all(len(one) == 1 for one in found.values()) and bool(found)
     given: dict[int, Said] = {at: "no" if "no" in one else "yes" for at, one in sorted(found.items())}
