@@ -152,7 +152,9 @@ class ApprovalAnswers:
     def _question(self, info: ApprovalInfo | None, number: int, *, is_open: bool) -> Question:
         if info is None:
             return Question((), number=number, is_open=False)
-        values = [value for one in info.arguments if isinstance(value := _value(one.display), str)]
+        # a number is no name, but what reads as one may be the amount and not the place
+        told = [_value(one.display) for one in info.arguments]
+        values = [str(value) for value in told if isinstance(value, str | int | float) and not isinstance(value, bool)]
         titles = [tool_title(info.tool, language, self._tools) for language in get_args(Language)]
         does = " ".join([*titles, info.tool.replace("_", " ")])
         return Question(values, does, number, is_open and info.state == PENDING)
