@@ -11,7 +11,14 @@ from phylactery_agent.i18n.texts import named, say, step_text, tool_title, waiti
 from phylactery_agent.ports import ApprovalRequest
 from phylactery_agent.rules.undoing import read_undo
 from phylactery_agent.tools.registry import ToolRegistry
-from phylactery_agent.tools.specs import BUILTIN_SPECS, UNDO_WRITE
+from phylactery_agent.tools.specs import (
+    BUILTIN_SPECS,
+    CANCEL_REMINDER,
+    CREATE_REMINDER,
+    REMEMBER,
+    UNDO_WRITE,
+    WRITE_FILE,
+)
 
 from tests.support.agent.system import DONE, approval_of, open_system
 from tests.support.riskgate.low_stakes_bundle import runs_low_stakes
@@ -184,3 +191,56 @@ async def test_where_nothing_was_done_nothing_is_taken_back_and_nobody_elses(tmp
 ])  # fmt: skip
 def test_other_words_are_no_such_undo(words):
     assert read_undo(words) is None
+
+
+_WROTE, _SET, _CANCELLED, _KEPT = WRITE_FILE.name, CREATE_REMINDER.name, CANCEL_REMINDER.name, REMEMBER.name
+
+
+@pytest.mark.parametrize(
+    ("done", "texts"),
+    [
+        # two of three, and two where there was one
+        ((_SET, _SET, _SET), ("undo both", "undo both reminders", "undo the two reminders", "deshaz los dos avisos")),
+        ((_WROTE, _SET, _WROTE), ("undo both of them", "deshaz las dos cosas", "deshaz ambos", "take both back")),
+        ((_WROTE,), ("undo both", "deshaz los dos archivos", "undo both the files")),
+        # what was cancelled is not set again by words that take something away
+        (
+            (_CANCELLED,),
+            (
+                "anula el recordatorio",
+                "anular el aviso",
+                "undo the reminder you just set",
+                "undo the reminder you created",
+                "deshaz el recordatorio que acabas de poner",
+                "remove what you just created",
+                "delete what you added",
+                "borra lo que has creado",
+                "quita lo que acabas de poner",
+            ),
+        ),
+        ((_CANCELLED, _CANCELLED), ("anula mis recordatorios", "anula todos los recordatorios")),
+        # what was done in another way
+        ((_SET,), ("delete what you wrote", "borra lo que escribiste", "undo what you have written")),
+        ((_WROTE,), ("undo what you set", "remove what you set up", "borra lo que has programado")),
+        ((_KEPT,), ("undo what you wrote", "undo what you set")),
+        # the order of a list
+        ((_WROTE,), ("reverse the list", "reverse that text", "reverse my file", "reverse everything")),
+    ],
+)
+def test_words_that_mean_something_else_than_what_was_done_take_nothing_back(done, texts):
+    read = {text: read_undo(text) for text in texts}
+    assert not [text for text, words in read.items() if words is not None and words.fits(done)]
+
+
+@pytest.mark.parametrize(
+    ("done", "texts"),
+    [
+        ((_SET, _SET), ("undo both", "undo both reminders", "deshaz los dos recordatorios", "undo my reminders")),
+        ((_SET,), ("anula el recordatorio", "undo what you set up", "undo the reminder you just set")),
+        ((_CANCELLED,), ("undo what you changed", "undo the change", "undo everything", "deshaz todo")),
+        ((_WROTE,), ("delete what you wrote", "reverse what you did", "borra lo que escribiste", "undo the list")),
+    ],
+)
+def test_words_that_mean_what_was_done_take_it_back(done, texts):
+    read = {text: read_undo(text) for text in texts}
+    assert not [text for text, words in read.items() if words is None or not words.fits(done)]

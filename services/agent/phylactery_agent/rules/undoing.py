@@ -17,9 +17,7 @@ from phylactery_agent.tools.specs import CANCEL_REMINDER, CREATE_REMINDER, REMEM
 UNDO_WHICH: Final = "undo_which"
 UNDO_NONE: Final = "undo_none"
 """The replies to words that name something else than what was done last, and where there is nothing of low stakes."""
-_UNDO: Final = (
-    r"(?:undo|revert|reverse|take\s+back|roll\s+back|deshaz|deshace|deshacer|deshaga|revierte|revertir|anula|anular)"
-)
+_UNDO: Final = r"(?:undo|revert|take\s+back|roll\s+back|deshaz|deshace|deshacer|deshaga|revierte|revertir|anula|anular)"
 _REMOVE: Final = (
     r"(?:remove|delete|cancel|get\s+rid\s+of|quita|quitar|quitame|borra|borrar|borrame|elimina|eliminar|saca|cancela"
     r"|cancelar)"
@@ -30,10 +28,10 @@ _DID: Final = (
 )
 _MADE: Final = (
     r"(?:what(?:ever)?|the\s+things?)\s+you(?:['’]ve|\s+have)?\s+(?:just\s+)?"
-    r"(?:wrote|written|put|added|saved|set(?:\s+up)?|created|made|changed|noted|stored)(?:\s+(?:in\s+)?there|\s+just\s+now)?"
-    r"|(?:todo\s+)?lo\s+que\s+(?:me\s+)?(?:acabas\s+de\s+(?:poner|escribir|guardar|crear|a[nñ]adir|agregar|apuntar|anotar"
-    r"|cambiar|programar|meter)|has\s+(?:puesto|escrito|guardado|creado|a[nñ]adido|agregado|apuntado|anotado|cambiado"
-    r"|programado|metido)|pusiste|escribiste|guardaste|creaste|a[nñ]adiste|agregaste|apuntaste|anotaste|cambiaste|metiste)"
+    r"(?P<made>wrote|written|put|added|saved|set(?:\s+up)?|created|made|changed|noted|stored)(?:\s+(?:in\s+)?there|\s+just\s+now)?"
+    r"|(?:todo\s+)?lo\s+que\s+(?:me\s+)?(?:acabas\s+de\s+(?P<hacer>poner|escribir|guardar|crear|a[nñ]adir|agregar|apuntar|anotar"
+    r"|cambiar|programar|meter)|has\s+(?P<hecho>puesto|escrito|guardado|creado|a[nñ]adido|agregado|apuntado|anotado|cambiado"
+    r"|programado|metido)|(?P<hizo>pusiste|escribiste|guardaste|creaste|a[nñ]adiste|agregaste|apuntaste|anotaste|cambiaste|metiste))"
     r"(?:\s+(?:ahi|alli|ahora))?"
 )
 _ALL: Final = (
@@ -45,15 +43,16 @@ _KIND: Final = (
     r"(?:the|that|this|those|these|my|your|both|both\s+the|all\s+(?:the|my|those)|el|la|los|las|ese|esa|esos|esas|este|esta"
     r"|mi|mis|lo\s+del?|lo\s+de\s+l[ao]s?|lo\s+de\s+los|todos\s+(?:los|mis))\s+"
     r"(?:(?:last|new|two|ultim[oa]s?|nuev[oa]s?|dos)\s+)?(?P<thing>\pL+)"
-    r"(?:\s+(?:you\s+(?:just\s+)?(?:set|made|created|wrote|saved)|que\s+(?:acabas\s+de\s+\pL+|has\s+\pL+)))?"
+    r"(?P<by_you>\s+(?:you\s+(?:just\s+)?(?:set|made|created|wrote|saved)|que\s+(?:acabas\s+de\s+\pL+|has\s+\pL+)))?"
 )
 _EVERYTHING: Final = expression(
-    rf"(?i)^(?:{_UNDO}\s+(?:{_ALL}|{_DID}|everything\s+you(?:['’]ve)?\s+(?:just\s+)?(?:did|done))|{_REMOVE}\s+(?:{_DID})"
+    rf"(?i)^(?:{_UNDO}\s+(?:{_ALL}|{_DID}|everything\s+you(?:['’]ve)?\s+(?:just\s+)?(?:did|done))"
+    rf"|(?:{_REMOVE}|reverse)\s+(?:{_DID})"
     rf"|take\s+(?:it|that|this|{_ALL})\s+back)[\s.!]*$"
 )
 _JUST_MADE: Final = expression(rf"(?i)^(?:{_UNDO}|{_REMOVE})\s+(?:{_MADE})[\s.!]*$")
 _OF_A_KIND: Final = expression(
-    rf"(?i)^(?:{_UNDO}\s+{_KIND}|take\s+(?:the|that|this|my)\s+(?P<taken>\pL+)\s+back)[\s.!]*$"
+    rf"(?i)^(?:(?P<verb>{_UNDO})\s+{_KIND}|take\s+(?:the|that|this|my)\s+(?P<taken>\pL+)\s+back)[\s.!]*$"
 )
 _OF_A_FILE: Final = expression(
     rf"(?i)^{_UNDO}\s+(?:(?:the|my|your|that)\s+(?:changes?|write|edit)\s+(?:to|in|of)|lo\s+de|(?:el|los|ese)\s+cambios?"
@@ -62,6 +61,15 @@ _OF_A_FILE: Final = expression(
 _REMINDERS: Final = frozenset({CREATE_REMINDER.name, CANCEL_REMINDER.name})
 _FILES: Final = frozenset({WRITE_FILE.name})
 _ANY: Final = frozenset({*_REMINDERS, *_FILES, REMEMBER.name})
+_CANCELLED: Final = frozenset({CANCEL_REMINDER.name})
+"""What made nothing: to undo it sets a reminder again, which nobody means who takes back what was set or written."""
+_TWO: Final = expression(r"(?i).*\b(?:both|two|dos|ambos|ambas)\b")
+_VERBS: Final = {
+    **dict.fromkeys(("wrote", "written", "escribir", "escrito", "escribiste"), _FILES),
+    **dict.fromkeys(("set", "programar", "programado"), _REMINDERS - _CANCELLED),
+    **dict.fromkeys(("changed", "cambiar", "cambiado", "cambiaste"), _ANY),
+}
+"""What was done by a verb; any other may have made anything."""
 _THINGS: Final = {
     **dict.fromkeys(("reminder", "alarm", "recordatorio", "aviso", "alarma"), _REMINDERS),
     **dict.fromkeys(("file", "document", "list", "text", "archivo", "fichero", "documento", "lista", "texto"), _FILES),
@@ -75,30 +83,38 @@ _THINGS: Final = {
 class UndoWords:
     """What is to be taken back: everything, one file's last change, or what tools of a kind did last.
 
-    ``tools`` is empty for everything; ``several`` says that more than one thing of the kind may be meant.
+    ``tools`` is empty for everything; ``several`` says that more than one thing of the kind may be meant, and ``count``
+    how many, 0 for any number.
     """
 
     tools: frozenset[str] = frozenset()
     several: bool = True
     path: str = ""
+    count: int = 0
 
     def fits(self, done: tuple[str, ...]) -> bool:
         """Return True if taking back everything of these tools takes back no more than was meant."""
-        return not self.tools or (self.tools.issuperset(done) and (self.several or len(done) == 1))
+        counted = self.count in {0, len(done)} and (self.several or len(done) == 1)
+        return counted and (not self.tools or self.tools.issuperset(done))
 
 
 def read_undo(text: str) -> UndoWords | None:
     """Return what the words take back, or None if they are no such words as a whole."""
     plain = unaccented(without_tail(without_lead(text.strip()))).strip()
+    count = 2 if _TWO.match(plain) else 0
     if _EVERYTHING.match(plain):
-        return UndoWords()
-    if _JUST_MADE.match(plain):
-        return UndoWords(_ANY, several=False)
+        return UndoWords(count=count)
+    if (found := _JUST_MADE.match(plain)) is not None:
+        verb = "".join(one or "" for one in found.groupdict().values()).lower().split()[0]
+        return UndoWords(_VERBS.get(verb, _ANY - _CANCELLED), several=False)
     if (found := _OF_A_FILE.match(plain)) is not None:
         return UndoWords(_FILES, path=found.groupdict()["path"] or "")
-    found = _OF_A_KIND.match(plain)
-    thing = "" if found is None else "".join(one or "" for one in found.groupdict().values()).lower()
+    said = {} if (found := _OF_A_KIND.match(plain)) is None else found.groupdict()
+    thing = (said.get("thing") or said.get("taken") or "").lower()
     one = next(
         (name for name in (thing, thing.removesuffix("s"), thing.removesuffix("ies") + "y") if name in _THINGS), ""
     )
-    return UndoWords(_THINGS[one], several=one != thing) if one else None
+    if not one:
+        return None
+    makes = said.get("by_you") or (said.get("verb") or "").lower().startswith("anul")  # anula may say: cancel it
+    return UndoWords(_THINGS[one] - _CANCELLED if makes else _THINGS[one], several=one != thing, count=count)
