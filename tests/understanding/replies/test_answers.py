@@ -259,3 +259,10 @@ def test_what_a_text_goes_on_with_leaves_the_yes_it_begins_with(text: str) -> No
 )
 def test_a_yes_that_is_asked_taken_back_or_comes_later_does_not_begin_a_text(text: str) -> None:
     assert not begins_with_yes(text)
+
+
+@pytest.mark.parametrize("stroke", ["\u0335", "\u0336", "\u0337", "\u0338"])
+@pytest.mark.parametrize("said", ["yes", "ok", "sí", "dale", "no"])
+def test_what_is_crossed_out_answers_nothing(said: str, stroke: str):
+    assert read_answer("".join(letter + stroke for letter in said)) == "unclear"
+    assert read_answer(f"{said[0]}{stroke}{said[1:]}") == "unclear"

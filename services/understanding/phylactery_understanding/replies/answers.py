@@ -30,6 +30,8 @@ _DASH: Final = re.compile(r"(?<=\S)[ \t]+[-–—]+[ \t]+(?=\S)")
 _SENTENCE: Final = re.compile(r"\s*[^.!;\n]+")
 _IGNORED: Final = re.compile(r"['’`´\u200d\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]")
 """Characters that do not change a word: apostrophes, and the variation and skin tone of emoji."""
+_STROKES: Final = frozenset("\u0335\u0336\u0337\u0338")
+"""What crosses letters out: a crossed-out yes is none."""
 _TOKEN: Final = re.compile(r"[^\W\d_]+|[^\s,.!¡;]")
 _STRETCHED: Final = re.compile(r"(\w)\1{2,}|(\w)\2+(?!\w)")
 """Stretched letters: "siiii", "nooo", "yess"."""
@@ -96,7 +98,7 @@ def exact_words(text: str) -> tuple[str, ...]:
 
 def _words(text: str, stretched: re.Pattern[str] | None) -> tuple[str, ...]:
     plain = unicodedata.normalize("NFKD", _IGNORED.sub("", unicodedata.normalize("NFC", text)).casefold())
-    bare = "".join(char for char in plain if not unicodedata.combining(char))
+    bare = "".join(char for char in plain if not unicodedata.combining(char) or char in _STROKES)
     if stretched is not None:
         bare = stretched.sub(lambda held: held.group(1) or held.group(2), bare)
     return tuple(_TOKEN.findall(bare))
