@@ -301,6 +301,8 @@ TIMED = [*MIXED[:2], Question(["call Luis", "2026-12-01T09:00"], "poner un recor
                 "todas menos la primera y la segunda sí",
                 "yes to everything except a.txt and b.txt",
                 "yes to all except the first, and the third",
+                "yes to all but yes to 3",
+                "sí a todas menos no a la segunda",
             ),
         ),
         (FILES, ("yes to all except the first and second", "sí a todas menos la primera y la segunda")),
@@ -360,7 +362,17 @@ TIMED = [*MIXED[:2], Question(["call Luis", "2026-12-01T09:00"], "poner un recor
             ),
         ),
         # the rest of nothing, and what says yes beside a word for all
-        (FILES, ("yes to the rest", "sí al resto", "sí a las demás", "yes to the others", "no to the rest")),
+        (
+            FILES,
+            (
+                "yes to all the rest",
+                "yes to the rest",
+                "sí al resto",
+                "sí a las demás",
+                "yes to the others",
+                "no to the rest",
+            ),
+        ),
         (
             FILES,
             (
@@ -379,6 +391,17 @@ TIMED = [*MIXED[:2], Question(["call Luis", "2026-12-01T09:00"], "poner un recor
 def test_words_that_may_be_meant_in_another_way_approve_nothing(questions: list[Question], texts: tuple[str, ...]):
     read = {text: read_choices(text, questions) for text in texts}
     assert not [text for text, one in read.items() if one is not None and (one.clear or "yes" in one.answers.values())]
+
+
+def test_the_2_is_not_both():
+    assert answers("yes to the 2", FILES) == "-y"
+    assert answers("yes to the 1 and the 2", FILES) == "yy"
+
+
+def test_a_value_of_nothing_but_words_of_the_lists_is_no_name():
+    odd = [Question(["no second"]), Question(["b.txt"])]
+    assert answers("yes to the first no second", odd) == "yn"
+    assert answers("no second", odd) == "-n"
 
 
 def test_who_says_yes_to_only_two_refuses_neither():

@@ -201,6 +201,8 @@ def _parts(words: Sequence[str], table: _Table, questions: Sequence[Question], *
             which = _everything(questions) if kind == "none" else which
             part.kinds += [("which", "", which)] if which is not None else []
         part.leads = part.leads or (kind in _LEADING and empty)
+        # all but, and then an answer, leaves nothing out
+        part.unknown = part.unknown or (part.but and kind in {"yes", "no", "none"} and not part.names)
         part.only = part.only or kind == "only"
         part.but = part.but or kind == "but"
         is_time = _timed(questions) and _is_time(kind, words, slice(place - len(phrase), place), table)
@@ -284,7 +286,7 @@ def _names(questions: Sequence[Question]) -> tuple[_Named, _Named]:
                 words, plain = exact_words(name), plain_words(name)
                 also.setdefault(_bare(words), set()).add(at)
                 is_number = all(word.isdigit() for word in words)
-                if "".join(words)[1:] and not is_number and not {plain, _bare(plain)} & known:
+                if "".join(words)[1:] and not is_number and plain not in known and {(one,) for one in plain} - known:
                     found.setdefault(words, set()).add(at)
     only = {words: frozenset(of) if len(of) == 1 else frozenset[int]() for words, of in found.items()}
     return only, {words: frozenset(of) for words, of in also.items()}
