@@ -135,7 +135,8 @@ async def test_what_an_answer_does_not_name_still_waits(
     "words",
     [
         *("both", "las dos", "all of them", "1", "2", "the first", "la segunda", "todas", "no, the second"),
-        *("don't skip the second", "yes to the first or the second", "yes to the third", "sí a c.txt"),
+        *("don't skip the second", "yes to the first or the second", "yes to the third", "sí a c.txt", "yes to c.txt"),
+        *("sí a la primera no, a la segunda", "yes to the first. No. To the second", "do it first", "yes to the rest"),
     ],
 )
 @pytest.mark.parametrize("apart", [True, False])

@@ -189,6 +189,10 @@ def test_each_question_gets_the_answer_that_names_it(text: str, told: str):
                 "yes, no, both",
                 "yes no to both",
                 "yes to the first but make it 5",
+                "yes to c.txt",
+                "sí a c.txt",
+                "no a c.txt",
+                "yes to bob@example.org",
             )
         ),
         *(

@@ -143,6 +143,8 @@ class _Part:
     leads: bool = False
     """Whether it begins with a preposition."""
     is_used: bool = False
+    names_none: bool = False
+    """Whether it says yes or no to what nothing is called: yes to c.txt."""
 
     @property
     def said(self) -> Said | None:
@@ -201,6 +203,7 @@ def _parts(words: Sequence[str], table: _Table, questions: Sequence[Question], *
             which = _everything(questions) if kind == "none" else which
             part.kinds += [("which", "", which)] if which is not None else []
         part.leads = part.leads or (kind in _LEADING and empty)
+        part.names_none = part.names_none or (kind == "unknown" and last == "to" and part.speaks)
         # all but, and then an answer, leaves nothing out
         part.unknown = part.unknown or (part.but and kind in {"yes", "no", "none"} and not part.names)
         part.only = part.only or kind == "only"
@@ -321,7 +324,8 @@ def _things(table: _Table, questions: Sequence[Question]) -> Mapping[tuple[str, 
 
 def _read(parts: Sequence[_Part], questions: Sequence[Question]) -> Choices | None:
     """Return what the parts of a text answer; None if it names no question, or a part is about something else."""
-    if not any(part.names for part in parts) or any(not part.kinds for part in parts):
+    anything = any(part.names or (part.names_none and len(_everything(questions)) >= _PAIR) for part in parts)
+    if not anything or any(not part.kinds for part in parts):
         return None
     said, clear = list[tuple[Said, _Part]](), True
     everything = _everything(questions)

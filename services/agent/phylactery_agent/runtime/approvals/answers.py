@@ -152,12 +152,9 @@ class ApprovalAnswers:
     def _question(self, info: ApprovalInfo | None, number: int, *, is_open: bool) -> Question:
         if info is None:
             return Question((), number=number, is_open=False)
-        # a number is no name, but what reads as one may be the amount and not the place
-        told = [_value(one.display) for one in info.arguments]
-        values = [str(value) for value in told if isinstance(value, str | int | float) and not isinstance(value, bool)]
         titles = [tool_title(info.tool, language, self._tools) for language in get_args(Language)]
         does = " ".join([*titles, info.tool.replace("_", " ")])
-        return Question(values, does, number, is_open and info.state == PENDING)
+        return Question(values_of(info), does, number, is_open and info.state == PENDING)
 
     async def _says_enough(self, owner: Owner, thread_id: str, read: Choices, waiting: Mapping[str, StoredRun]) -> bool:
         """Return True if words are for what waits: they answer it, or only name some right after it was asked."""
@@ -213,6 +210,12 @@ def _takes_yes(info: ApprovalInfo, hashes: Mapping[str, str]) -> bool:
     """Return True if a plain yes to an approval alone, as it was shown, would count."""
     own = info.approval_class == SELF_CLASS and info.state == PENDING and bool(info.code)
     return own and hashes.get(info.id) == info.args_hash
+
+
+def values_of(info: ApprovalInfo) -> list[str]:
+    """Return what an answer may name a call by: its texts and numbers. A 2 may be the amount and not the place."""
+    told = [_value(one.display) for one in info.arguments]
+    return [str(value) for value in told if isinstance(value, str | int | float) and not isinstance(value, bool)]
 
 
 def _value(display: str) -> Any:
