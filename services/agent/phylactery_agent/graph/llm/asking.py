@@ -11,7 +11,7 @@ from phylactery_agent.graph.core.output_inspection import Deltas, quoting
 from phylactery_agent.graph.core.state import AgentState, PlannedStep, meant_in
 from phylactery_agent.graph.llm import prompts, proposals
 from phylactery_agent.graph.llm.claims import Claims
-from phylactery_agent.graph.llm.conversation import clean, conversation, corrected, goal_block, plan_block
+from phylactery_agent.graph.llm.conversation import clean, conversation, corrected, goal_block, plan_block, shown_in
 from phylactery_agent.graph.llm.drafts import Drafted, model_tools, read_calls
 from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import Told, TurnContext
@@ -145,7 +145,8 @@ async def _words(
     messages = conversation(state, told, request, *more)
     reply = await model.reply(messages, key=key, on_text=on_text, keep=not state["do_not_store"])
     text = clean(reply.text).strip()
-    if not text or proposals.find(text):
+    found = proposals.find(text)
+    if not text or found.broken or not all(proposals.are_quoted(found.objects, shown_in(messages))):
         raise ModelUnavailableError(MODEL_EMPTY, "the model answered without words for a person")
     return await claims.honest(text)
 
@@ -169,8 +170,9 @@ async def ask_step(state: AgentState, context: TurnContext, model: Model, planne
     key = f"step:{planned['id']}:{state['steps'][planned['id']]['tries'] + 1}"
     keep = not state["do_not_store"]
     reply = await model.reply(messages, key=key, tools=tools, keep=keep)
-    draft = read_calls(reply, specs)
+    shown = shown_in(messages)
+    draft = read_calls(reply, specs, shown)
     if draft.problems:
         again = corrected(messages, reply, prompts.correction(draft.problems))
-        draft = read_calls(await model.reply(again, key=f"{key}:again", tools=tools, keep=keep), specs)
+        draft = read_calls(await model.reply(again, key=f"{key}:again", tools=tools, keep=keep), specs, shown)
     return Stepped(draft.steps, draft.answer)

@@ -40,6 +40,11 @@ def conversation(state: AgentState, told: str, request: str, *more: str) -> list
     return [*messages, ModelMessage("user", request)]
 
 
+def shown_in(messages: Sequence[ModelMessage]) -> str:
+    """Return what a model is shown that neither it nor a built-in text says: what it may quote."""
+    return "\n".join(one.content for one in messages if one.role in ("user", "tool"))
+
+
 def corrected(messages: Sequence[ModelMessage], reply: ModelReply, said: str) -> list[ModelMessage]:
     """Return the messages with a reply that did not fit and the correction sent for it.
 

@@ -28,6 +28,8 @@ _MAX_NAME: Final = 64
 _CUT: Final = ("length", "max_tokens", "content_filter")
 """Reasons to end of a reply that is not whole: what it proposes may be a part of what was meant."""
 _CUT_OFF: Final = "the answer was cut off before its end; make it shorter"
+_QUOTED: Final = "a plan or call in it stands in what you were shown, so it is only a quotation; make calls of your own"
+_SPOKEN_OF: Final = "a plan or call stands within other words; write it alone, or answer in plain words without it"
 _FENCES: Final = ("```json", "```")
 
 
@@ -60,27 +62,41 @@ def looks_like_json(text: str) -> bool:
     return text.lstrip().startswith(("{", "[", "```"))
 
 
-def read_plan(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
-    """Read the answer to a planning request: calls, or one object in its text, whatever is written around it."""
+def read_plan(reply: ModelReply, specs: Mapping[str, ToolSpec], shown: str = "") -> Draft:
+    """Read the answer to a planning request: calls, or one object in its text, whatever is written around it.
+
+    ``shown`` is what the model was shown: a plan that stands in it is quoted, and never carried out.
+    """
     if reply.calls:
         return read_calls(reply, specs)
     text = clean(reply.text).strip()
     found = proposals.find(text)
     if not text or (found and (problem := _unfit(reply, found))):
         return Draft(problems=(problem if text else "the answer is empty",))
+    quoted = proposals.are_quoted(found.objects, shown)
+    if any(quoted):
+        return Draft(answer=text) if all(quoted) and not found.alone else Draft(problems=(_QUOTED,))
+    if found.spoken_of:
+        return Draft(problems=(_SPOKEN_OF,))
     if found.objects:
         return _read_objects(found.objects, specs)
     return _read_json(text) if looks_like_json(text) else _answer(text, specs)
 
 
-def read_calls(reply: ModelReply, specs: Mapping[str, ToolSpec]) -> Draft:
-    """Read the calls of an answer; without calls, its text is the answer, unless the text is nothing but calls."""
+def read_calls(reply: ModelReply, specs: Mapping[str, ToolSpec], shown: str = "") -> Draft:
+    """Read the calls of an answer; without calls, its text is the answer, unless the text is nothing but calls.
+
+    A call in the text that stands in what the model was shown is a part of the answer.
+    """
     if not reply.calls:
         text = clean(reply.text).strip()
         found = proposals.find(text)
         if not text or (found and (problem := _unfit(reply, found))):
             return Draft(problems=(problem if text else "the answer is empty",))
-        if found.objects and not (found.alone and all(map(proposals.is_call, found.objects))):
+        quoted = proposals.are_quoted(found.objects, shown)
+        if any(quoted):
+            return Draft(answer=text) if all(quoted) else Draft(problems=(_QUOTED,))
+        if found.objects and (found.spoken_of or not (found.alone and all(map(proposals.is_call, found.objects)))):
             return Draft(problems=("its text holds a plan or a call; make the call, or answer in plain words",))
         return _read_objects(found.objects, specs) if found.objects else _answer(text, specs)
     if reply.finish_reason in _CUT:

@@ -11,7 +11,7 @@ from phylactery_agent.graph.core.state import MAX_TRIES, AgentState, PlannedStep
 from phylactery_agent.graph.llm import prompts
 from phylactery_agent.graph.llm.asking import MODEL_AWAY, MODEL_PLAN_INVALID, allowed_specs, went_away
 from phylactery_agent.graph.llm.claims import Claims
-from phylactery_agent.graph.llm.conversation import conversation, corrected, plan_block
+from phylactery_agent.graph.llm.conversation import conversation, corrected, plan_block, shown_in
 from phylactery_agent.graph.llm.drafts import MAX_DRAFTED, Draft, Drafted, looks_like_json, model_tools, read_plan
 from phylactery_agent.i18n.texts import say, shortened
 from phylactery_agent.ports import TurnContext
@@ -121,12 +121,12 @@ async def _draft(
     tools = model_tools(specs, state["language"])
     keep = not state["do_not_store"]
     reply = await model.reply(messages, key=key, tools=tools, on_text=on_text, keep=keep)
-    draft = _new_calls(state, read_plan(reply, specs))
+    draft = _new_calls(state, read_plan(reply, specs, shown_in(messages)))
     if not draft.problems:
         return draft
     again = corrected(messages, reply, prompts.correction(draft.problems))
     second = await model.reply(again, key=f"{key}:again", tools=tools, keep=keep)
-    return _new_calls(state, read_plan(second, specs))
+    return _new_calls(state, read_plan(second, specs, shown_in(messages)))
 
 
 def _new_calls(state: AgentState, draft: Draft) -> Draft:

@@ -15,7 +15,7 @@ from phylactery_agent.graph.core.output_inspection import Deltas
 from phylactery_agent.graph.core.state import CalledTool, ChatMessage, PlannedStep, StepState
 from phylactery_agent.graph.llm.asking import MODEL_AWAY, MODEL_EMPTY, allowed_specs, model_of, went_away
 from phylactery_agent.graph.llm.claims import Claims
-from phylactery_agent.graph.llm.conversation import clean, known_blocks
+from phylactery_agent.graph.llm.conversation import clean, known_blocks, shown_in
 from phylactery_agent.graph.llm.drafts import Draft, Drafted, model_tools, read_calls
 from phylactery_agent.graph.llm.prompts import correction, tag_of
 from phylactery_agent.graph.react.effects import next_step, room_for_a_call
@@ -95,7 +95,7 @@ async def model(
         if configured is None:
             raise ModelUnavailableError("MODEL_NOT_CONFIGURED", "this process has no model")
         reply = await _ask(begun, context, configured)
-        draft = read_calls(reply, allowed_specs(state, context))
+        draft = read_calls(reply, allowed_specs(state, context), shown_in(list(map(_as_asked, begun["messages"]))))
         if not reply.calls and not draft.answer:
             raise ModelUnavailableError(MODEL_EMPTY, "the model answered without words")
     except MODEL_AWAY as error:
