@@ -371,3 +371,26 @@ def test_a_file_is_not_read_by_reading_one_of_nearly_its_name(path: str, other: 
         assert verdict.decision is Decision.AUTH_REQUIRED
         assert says(verdict, "write.cut-short")
         assert not told(write(content, look(path), read("milk", path), path=path, words=words)).cut_short
+
+
+GOODS = "milk", "bread", "cheese", "eggs", "rice", "beans", "salt", "oil", "sugar", "flour"
+REPEATING = (
+    "\n".join(" ".join(GOODS[row * (at + 3) % 7 + row * at % 4] for at in range(6)) for row in range(400)),
+    "- buy milk and bread\n" * 800,
+    "\n".join(" ".join(str(row * row * (at + 1) % 10) for at in range(20)) for row in range(300)),
+    "ja " * 3000,
+    "\n".join(f"日本語のテキスト{row % 10}行" for row in range(900)),
+    "\n".join(f"{row * 7 % 24:02}:00 backup done, all is well" for row in range(600)),
+)
+
+
+@pytest.mark.parametrize("text", REPEATING, ids=range(len(REPEATING)))
+@pytest.mark.parametrize("words", COPIES[:2])
+def test_a_copy_of_a_part_of_what_repeats_its_words_asks_with_that_reason(text: str, words: str) -> None:
+    piece = read(text, "book.txt", partial=True)
+    for part in (text[:4000], f"{text[:2000]}\n{text[-2000:]}", text[: len(text) // 2], text[: len(text) * 9 // 10]):
+        verdict = write(part, piece, path="copy.txt", words=words)
+        assert verdict.decision is not Decision.ALLOW
+        assert says(verdict, "write.cut-short")
+    for other in (text, f"# A copy\n\n{text.replace(chr(10), chr(13) + chr(10))}", "milk, bread, cheese, rice"):
+        assert not told(write(other, piece, path="copy.txt", words=words)).cut_short

@@ -70,6 +70,8 @@ class Result:
     """Only a part of it was read."""
     shown_in_part: bool = False
     """The model was shown only a part of it."""
+    written: int = 0
+    """The written_size of a text of which the model was shown only a part, 0 if it is not known."""
     spelled: frozenset[str] = frozenset()
     """The arguments that folding changed, as they were spelled; empty in results of earlier versions."""
     in_part: bool = False
@@ -316,6 +318,7 @@ def _result(piece: Piece, words: Words) -> Result:
         repeated=frozenset(piece.get("s", {}).get("0", ())),
         cut=piece.get("x", False),
         shown_in_part="h" in piece,
+        written=piece.get("n", 0),
         spelled=frozenset(piece.get("e", ())),
         in_part=piece.get("l", False) or piece.get("x", False),
         requests=frozenset(piece.get("r", {}).get("0", ())),

@@ -104,10 +104,16 @@ def read_result(
         **({"l": True} if not made and lists_in_part(result, arguments, _described(tool)) else {}),
         **({"r": {"0": asked}} if (asked := reader.requests()) else {}),
         **({"h": _last_tokens(arguments)} if partial else {}),
+        **({"n": written_size(result)} if partial and is_text and isinstance(result, str) else {}),
         **({"e": spelled} if not unproven and (spelled := _spelled(arguments)) else {}),
         **({"z": sorted(hidden)} if hidden else {}),
     }
     return Reading(piece, len(reader.values), reader.cut)
+
+
+def written_size(text: str) -> int:
+    """Return the number of characters of a text that are no spaces: a copy has as many, however it is laid out."""
+    return sum(map(len, text.split()))
 
 
 def _described(tool: CatalogTool | None) -> Collection[str]:

@@ -13,6 +13,7 @@ from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.model import CUT_SHORT, MASKED
 from phylactery_riskgate.domain.intent.origin.prints import token_prints, triples
 from phylactery_riskgate.domain.intent.origin.signals import Signal
+from phylactery_riskgate.domain.intent.reading import written_size
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 
 _PASSAGE: Final = 100
@@ -61,12 +62,17 @@ def _is_part(index: TaskIndex, contents: Collection[str]) -> bool:
     partial = [result for result in index.results if result.shown_in_part]
     if not partial:
         return False
-    words = folding.tokens(folding.fold("\n".join(contents)))
-    held, threes = token_prints(words, len(words))[0], frozenset(triples(words))
+    text = "\n".join(contents)
+    words, size = folding.tokens(folding.fold(text)), written_size(text)
+    held, threes = token_prints(words, len(words))[0], triples(words)
     for result in partial:
         shared, of = len(held & result.all_prints), len(result.all_prints)
-        much = shared >= _MUCH * of or len(threes & result.all_triples) >= _PASSAGE
-        if much and of >= _FEWEST and shared < _ALL * of:
+        # A list of few words repeats their triples, and a part of it may hold all of its prints.
+        same = sum(map(result.all_triples.__contains__, threes))
+        passage = len(result.all_triples.intersection(threes)) >= _PASSAGE or same >= max(_PASSAGE, _MUCH * len(threes))
+        if (passage or shared >= _MUCH * of) and of >= _FEWEST and shared < _ALL * of:
+            return True
+        if passage and size < _ALL * result.written:
             return True
     return False
 
