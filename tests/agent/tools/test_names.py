@@ -132,6 +132,7 @@ async def test_a_person_finds_the_file_by_its_name_in_a_conversation(tmp_path: P
     [
         "notes.txt", "NOTES.TXT", "Notes.txt ", " Notes.txt", "Notes.txt.", "No\u200btes.txt", "Ｎotes.txt",
         "Notes.txt\u00a0", "\ufeffNotes.txt", "Notes.txt\ufe0f", "No\u034ftes.txt", "𝐍otes.txt",
+        "N\u043etes.txt", "N\u03bftes.txt", "\u039dOTES.TXT", "Notes.t\u0445t", "Notes\u3002txt", "Notes.txt\u2800",
     ],
 )  # fmt: skip
 async def test_no_new_file_is_made_whose_name_reads_as_that_of_another(tmp_path: Path, name: str) -> None:
@@ -149,6 +150,26 @@ async def test_no_new_file_is_made_whose_name_reads_as_that_of_another(tmp_path:
 @pytest.mark.parametrize(
     ("name", "other"),
     [
+        ("a-b.txt", "a\u2010b.txt"), ("a-b.txt", "a\u2011b.txt"), ("a-b.txt", "A\u2013b.txt"), ("a–b.txt", "a—b.txt"),
+        ("ana's.txt", "ana’s.txt"), ("café.txt", "c\u0430fé.txt"), ("\u0412ook.txt", "Book.txt"),
+        ("\u0412\u041e\u0420.txt", "BOP.txt"),
+    ],
+)  # fmt: skip
+async def test_dashes_apostrophes_and_letters_that_look_alike_make_one_name(
+    tmp_path: Path, name: str, other: str
+) -> None:
+    for there, new in ((name, other), (other, name)):
+        files = file_tools_in(tmp_path / ascii(there))
+        await files.write_file(_write(there))
+        with pytest.raises(ToolFailedError, match="NAME_ALIKE"):
+            await files.write_file(_write(new))
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("σα.txt", "οα.txt"), ("kısa.txt", "kisa.txt"), ("бор.txt", "вор.txt"), ("мир.txt", "mir.txt"),
+        ("日.txt", "曰.txt"),
         ("m2.txt", "m².txt"), ("m²", "m³"), ("h2o.txt", "h₂o.txt"), ("no1.txt", "nº1.txt"), ("1a.txt", "1ª.txt"),
         ("tm.txt", "™.txt"), ("plan 1.txt", "plan ①.txt"), ("1⁄2.txt", "½.txt"), ("kg.txt", "㎏.txt"),
         ("cana.txt", "caña.txt"), ("a-b.txt", "a_b.txt"), ("a b.txt", "ab.txt"), ("a.txt", "a.txt.txt"), ("a", "b"),

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from phylactery_chassis.util.look_alikes import ASCII_OF
+
 from phylactery_agent.tools.contract import ToolFailedError
 from phylactery_agent.tools.named_folders import SHARED, SharedFolder
 
@@ -27,6 +29,15 @@ _SEEN_APART: Final = frozenset({"<super", "<sub", "<circle", "<square", "<fracti
 """How characters that Unicode calls compatible with plain ones differ from these to the eye."""
 _INVISIBLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | frozenset(map(chr, range(0xFE00, 0xFE10)))
 """Characters without a shape that are no format characters: fillers, and selectors of a variant."""
+_PLAIN: Final = {
+    "\u2212": "-",
+    "\u2800": " ",
+    "\u3002": ".",
+    **dict.fromkeys("\u2018\u2019\u201b\u02bc\u2032\u00b4`", "'"),
+}
+"""Signs that look like another one, which Unicode does not call compatible with it; every dash is one as well."""
+_LOOKS_LIKE: Final = {letter: plain for letter, plain in ASCII_OF.items() if letter != "ı"}
+"""Letters that look like an ASCII one; the dotless i is told from the other, as ñ from n, where it is written."""
 _FOLDER_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a FIFO must not wait for a writer; it has no effect on a regular file.
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -228,26 +239,42 @@ def alike(folder: int, name: str) -> str:
     """Return the name of an entry that people read as a new name, or an empty string if there is none or it is not new.
 
     Case, width, ligatures, invisible characters, the number of spaces, those at either end and dots at the end are
-    easily overlooked, and folders of other systems take several of these for one name. What is raised, lowered or
-    circled is seen: m² is not m2, and nº is not no.
+    easily overlooked, and folders of other systems take several of these for one name. So are kinds of dashes and
+    apostrophes, and letters of other scripts that look like an ASCII one. What is raised, lowered or circled is seen:
+    m² is not m2, and nº is not no.
     """
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries)
     if name in names:
         return ""
     wanted = _as_read(name)
-    return next((one for one in names if _as_read(one) == wanted), "")
+    return next((one for one in names if _read_alike(_as_read(one), wanted)), "")
+
+
+def _read_alike(one: str, other: str) -> bool:
+    return one.casefold() == other.casefold() or (
+        len(one) == len(other) and all(_look_alike(*pair) for pair in zip(one, other, strict=True))
+    )
+
+
+def _look_alike(one: str, other: str) -> bool:
+    """Return True if two characters are one letter, or one of them looks like the other, an ASCII one."""
+    letters = one.casefold(), other.casefold()
+    return letters[0] == letters[1] or _LOOKS_LIKE.get(one) == letters[1] or _LOOKS_LIKE.get(other) == letters[0]
 
 
 def _as_read(name: str) -> str:
     shown = "".join(map(_as_seen, unicodedata.normalize("NFC", name)))
-    return " ".join(unicodedata.normalize("NFC", shown).casefold().split()).rstrip(" .")
+    return " ".join(unicodedata.normalize("NFC", shown).split()).rstrip(" .")
 
 
 def _as_seen(character: str) -> str:
     """Return the plain form of a character, empty if it is invisible."""
-    if unicodedata.category(character) == "Cf" or character in _INVISIBLE:
+    category = unicodedata.category(character)
+    if category == "Cf" or character in _INVISIBLE:
         return ""
+    if category == "Pd" or character in _PLAIN:
+        return _PLAIN.get(character, "-")
     how = unicodedata.decomposition(character).partition(">")[0]
     return character if how in _SEEN_APART else unicodedata.normalize("NFKC", character)
 
