@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from phylactery.agent.v1 import chat_pb2
 from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.system import DONE, FAILED, Person, System, open_system
@@ -214,6 +215,23 @@ async def test_a_plan_behind_a_sentence_or_in_marks_of_an_answer_is_carried_out(
     await ana.say('write "hello" to notes.txt')
     assert len(server.asked) == 2, "the plan was taken as it is"
     assert (system.sandbox_of("ana", tenant) / "notes.txt").read_text() == "hello"
+
+
+@pytest.mark.parametrize("content", ["hello</think>bye", "<think>hello</think>", "<think>a</think> and <s>b</s>"])
+@pytest.mark.parametrize("before", ["", f"<think>{THOUGHT}</think>\n"], ids=["alone", "after a thought"])
+async def test_a_mark_of_reasoning_in_what_a_call_writes_is_written(
+    system: System, server: ModelServer, ana: Person, tenant: str, *, content: str, before: str
+) -> None:
+    step = {"tool": "write_file", "args": {"path": "notes.txt", "content": content}, "goal": "write"}
+    server.script(says(before + json.dumps({"steps": [step]})))
+    card = (await ana.say(f'write "{content}" to notes.txt')).pending_approval
+    if card.approval_id:
+        request = chat_pb2.AnswerApprovalRequest(
+            request_id=new_id("request"), approval_id=card.approval_id, args_hash=card.args_hash, approve=True
+        )
+        await ana.chat.AnswerApproval(request, metadata=ana.metadata, timeout=60)
+    assert (system.sandbox_of("ana", tenant) / "notes.txt").read_text() == content
+    assert len(server.asked) == 2, "the plan was taken as it is"
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -110,3 +110,26 @@ def test_calls_that_repeat_one_id_and_one_number_are_told_apart_where_the_first_
         ("g", '{"b": 2}'),
         ("g", '{"b": 3}'),
     ]
+
+
+WRITTEN = (
+    "<think>hello</think>", "hello</think>bye", "[THINK]x", "<s>hello</s>", "<answer>x</answer> <|end|>", "◁think▷",
+    "</thinking>", "<|channel|>analysis<|message|>x",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("content", WRITTEN)
+@pytest.mark.parametrize(("before", "after"), [("", ""), *MARKS.values()], ids=["", *MARKS])
+def test_a_mark_within_an_object_is_a_part_of_it(content: str, before: str, after: str) -> None:
+    plan = json.dumps({"steps": [{"tool": "write_file", "args": {"content": content}}]}, ensure_ascii=False)
+    assert read(f"{before}{plan}{after}").spoken.strip() == plan
+    assert streamed(f"{before}{plan}{after}", 3)[0].heard().text.strip() == plan
+
+
+def test_an_object_in_reasoning_or_one_that_is_not_whole_holds_no_mark() -> None:
+    for text in (
+        f'<think>{{"a": "{SECRET}</think>fine',
+        f'{{"a": "{SECRET}\n</think>fine',
+        f'{{"a": 1}} {SECRET}</think>fine',
+    ):
+        assert read(text).spoken == "fine"

@@ -2,11 +2,13 @@
 
 Endpoints that know a model's reasoning send it in a field of its own, which is never read. Others leave it in the text,
 between marks that depend on the family of the model. What is between them is not meant for anybody: it is neither shown
-nor stored nor sent back, and nothing in it is a plan.
+nor stored nor sent back, and nothing in it is a plan. A mark within a JSON object is a part of it: what a call writes
+stays as the model wrote it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -29,6 +31,10 @@ _ADDRESSED: Final = re.compile(
     r"|<｜end▁of▁sentence｜>"
 )
 """Marks around the answer itself, of families that mark their reasoning."""
+_OBJECT: Final = re.compile(r"""\{\s{0,80}["']""")
+_DECODER: Final = json.JSONDecoder()
+_MAX_OBJECTS: Final = 64
+"""How many beginnings of objects are tried: a text of unclosed ones would be read from each of them to its end."""
 _LONGEST_MARK: Final = 160
 _UNFINISHED: Final = re.compile(r"[<\[◁][^<>\[\]◁▷]{0,100}$|<\|channel(?:\|>)?[^<>]{0,80}(?:<\|message\|?)?$")
 """The end of a text that more text may turn into a mark."""
@@ -49,8 +55,10 @@ def read(text: str, *, more: bool = False) -> Read:
     the text. An end without a beginning ends reasoning that began with the text: the beginning was in the prompt.
     """
     kept: list[str] = []
-    place, inside, marked, unmarked = 0, False, False, False
+    place, inside, marked, unmarked, objects = 0, False, False, False, _Objects(text)
     for found in _MARKS.finditer(text):
+        if not inside and objects.hold(found.start(), place):
+            continue
         if found.lastgroup == "closes":
             if not inside:
                 kept.clear()
@@ -64,4 +72,27 @@ def read(text: str, *, more: bool = False) -> Read:
     spoken = "".join(kept)
     if more and (unfinished := _UNFINISHED.search(spoken, max(len(spoken) - _LONGEST_MARK, 0))):
         spoken = spoken[: unfinished.start()]
-    return Read(_ADDRESSED.sub("", spoken).strip() if marked else spoken, unmarked)
+    return Read(_unaddressed(spoken).strip() if marked else spoken, unmarked)
+
+
+def _unaddressed(text: str) -> str:
+    objects = _Objects(text)
+    return _ADDRESSED.sub(lambda mark: mark[0] if objects.hold(mark.start()) else "", text)
+
+
+class _Objects:
+    """The JSON objects of a text, read as far as they are asked about, from its beginning to its end."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._read, self._held, self._left = text, 0, 0, _MAX_OBJECTS
+
+    def hold(self, place: int, after: int = 0) -> bool:
+        """Return True if a whole object that begins at ``after`` or later holds a place."""
+        self._read = max(self._read, after)
+        while self._held <= place and self._left and (found := _OBJECT.search(self._text, self._read, place)):
+            self._left -= 1
+            try:
+                self._held = self._read = _DECODER.raw_decode(self._text, found.start())[1]
+            except (ValueError, RecursionError):
+                self._read = found.start() + 1
+        return place < self._held
