@@ -313,6 +313,7 @@ async def test_await_approval_tells_what_waits_and_suspends(node: Node, chat: Ch
             "approval_id": "ap_waiting0",
             "tool": "write_file",
             "action": "escribir un archivo o añadirle líneas al final",
+            "language": "es",
             "risk": "medium",
             "approval_class": "self",
             "expire_time": "2026-09-21T14:13:20Z",

@@ -284,9 +284,9 @@ async def test_another_tenants_files_are_neither_listed_nor_found(
 
 async def test_a_reply_shows_a_hostile_name_on_one_line(tools: dict[str, Implementation], folder: Path) -> None:
     (folder / "a\n- b.txt").write_text("x\x1b[2J")
-    entries = LIST_DIR.quoted(json.dumps(await listed(tools)), "en")
+    entries = LIST_DIR.quoted(json.dumps(await listed(tools)), "en", str)
     assert entries == "- a\ufffd- b.txt (5 B)"
-    lines = SEARCH_FILES.quoted(json.dumps(await found(tools, "x")), "es")
+    lines = SEARCH_FILES.quoted(json.dumps(await found(tools, "x")), "es", str)
     assert lines == "- a\ufffd- b.txt:1: x\ufffd[2J"
 
 
@@ -294,4 +294,4 @@ async def test_a_reply_shows_a_hostile_name_on_one_line(tools: dict[str, Impleme
 async def test_nothing_found_is_said_in_the_persons_language(
     tools: dict[str, Implementation], language: Any, told: str
 ) -> None:
-    assert LIST_DIR.quoted(json.dumps(await listed(tools)), language) == told
+    assert LIST_DIR.quoted(json.dumps(await listed(tools)), language, str) == told

@@ -57,7 +57,7 @@ async def test_the_earlier_state_comes_back_in_spanish_too(tmp_path):
         await ana.say("recuerda que vivo en Lima")
         await ana.say("recuérdame mañana a las 9 llamar al banco")
         await ana.say('escribe "uno" en lista.txt')
-        await ana.say('escribe "dos" en lista.txt')
+        await ana.say('sobrescribe lista.txt con "dos"')
         answer = await ana.say("cancela el recordatorio de llamar al banco")
         assert answer.reply.text.endswith(
             "También cancelé el recordatorio «llamar al banco». Si dices «deshaz», lo dejo como estaba."
@@ -155,7 +155,7 @@ async def test_it_can_be_taken_back_after_a_restart_and_not_after_an_erasure(tmp
         answer = await ana.say("undo")
         assert "I removed “a.txt”" in answer.reply.text
         await ana.say('write "secret plan" to a.txt')
-        await ana.say('write "other" to a.txt')
+        await ana.say('overwrite a.txt with "other"')
         await ana.say("undo")
         assert (system.sandbox / "a.txt").read_text() == "secret plan"
         owner = Principal("ana", "acme", frozenset({Role.CALLER}))
@@ -214,7 +214,7 @@ async def test_a_write_whose_earlier_version_cannot_be_kept_does_not_happen_and_
         versions = tmp_path / "agent" / "journal" / "versions"
         shutil.rmtree(versions)
         versions.write_text("in the way of every folder")
-        answer = await ana.say('write "other" to a.txt')
+        answer = await ana.say('overwrite a.txt with "other"')
         assert file.read_text() == "mine"
         assert answer.HasField("pending_approval")
 
