@@ -52,7 +52,7 @@ async def test_the_same_message_three_times_is_one_turn(whole: Whole) -> None:
     phone = whole.desk.phone()
     await phone.say('append "once" to log.txt', times=3)
     asked = await whole.desk.until(lambda: phone.inbox, "a question")
-    await phone.press(asked[0], "Sí")
+    await phone.press(asked[0], "Yes")
     await whole.desk.until(lambda: len(phone.inbox) == 2, "a reply")
     assert (whole.sandbox / "log.txt").read_text().splitlines() == ["once"]
     assert len(await whole.desk.rows("SELECT * FROM turns")) == 2
@@ -64,10 +64,10 @@ async def test_a_button_answers_exactly_its_approval(whole: Whole) -> None:
     await phone.say('write "uno" to a.txt')
     first = (await whole.desk.until(lambda: phone.inbox, "a question"))[0]
     assert "a.txt" in first.text
-    assert list(first.choices) == ["Sí", "No"]
+    assert list(first.choices) == ["Yes", "No"]
     await phone.say('write "dos" to b.txt')
     await whole.desk.until(lambda: any("b.txt" in one.text for one in phone.inbox), "another question")
-    await phone.press(first, "Sí")
+    await phone.press(first, "Yes")
     await whole.desk.until(lambda: whole.system.written("a.txt"), "the write")
     assert not (whole.sandbox / "b.txt").exists()
 
@@ -77,17 +77,17 @@ async def test_a_button_pressed_again_changes_nothing(whole: Whole) -> None:
     phone = whole.desk.phone()
     await phone.say('append "x" to log.txt')
     asked = (await whole.desk.until(lambda: phone.inbox, "a question"))[0]
-    await phone.press(asked, "Sí")
+    await phone.press(asked, "Yes")
     await whole.desk.until(lambda: len(phone.inbox) == 2, "a reply")
-    await phone.press(asked, "Sí")  # tapped twice: the same press
-    await phone.press(asked, "Sí", at=time.time() + 11)
+    await phone.press(asked, "Yes")  # tapped twice: the same press
+    await phone.press(asked, "Yes", at=time.time() + 11)
     await whole.desk.until(lambda: len(phone.inbox) == 3, "another reply")
     assert phone.inbox[2].text == "Eso ya está aprobado. No he cambiado nada."
     assert (whole.sandbox / "log.txt").read_text().splitlines() == ["x"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("second", ["Sí", "No"])
+@pytest.mark.parametrize("second", ["Yes", "No"])
 async def test_of_two_devices_of_one_person_the_first_answer_holds_and_the_other_is_told(
     whole: Whole, second: str
 ) -> None:
@@ -95,7 +95,7 @@ async def test_of_two_devices_of_one_person_the_first_answer_holds_and_the_other
     await phone.say('append "x" to log.txt')
     asked = (await whole.desk.until(lambda: phone.inbox, "a question"))[0]
     at = time.time() + LATER
-    await phone.press(asked, "Sí", at=at)
+    await phone.press(asked, "Yes", at=at)
     await phone.press(asked, second, at=at + 11)
     await whole.desk.until(lambda: len(phone.inbox) == 3, "both answers")
     assert (whole.sandbox / "log.txt").read_text().splitlines() == ["x"]
@@ -122,7 +122,7 @@ async def test_a_question_that_is_gone_while_it_is_answered_runs_nothing(whole: 
         client = whole.desk.gateway.agent._client.acting_for(f"wa:{row.user_id}")
         thread = await client.get_thread(row.conversation_id)
         await client.cancel_run(thread.pending_approval.run_id)
-    await phone.press(asked, "Sí", at=time.time() + LATER)
+    await phone.press(asked, "Yes", at=time.time() + LATER)
     await whole.desk.until(lambda: told in [one.text for one in phone.inbox], told)
     assert whole.system.written("log.txt") == []
 
@@ -178,7 +178,7 @@ async def test_a_button_of_another_conversation_answers_nothing_not_even_ones_ow
     await bob.say('write "x" to b.txt')
     await whole.desk.until(lambda: bob.inbox, "a question")
     await whole.desk.until_rows("SELECT * FROM outbox WHERE sent_us > 0", 2)
-    await bob.press(asked, "Sí", at=time.time() + LATER)
+    await bob.press(asked, "Yes", at=time.time() + LATER)
     await whole.desk.until(lambda: len(bob.inbox) == 2, "a reply")
     assert bob.inbox[1].text == "Eso ya no espera respuesta. No he cambiado nada."
     assert whole.system.written("[ab].txt") == []
