@@ -185,7 +185,7 @@ async def test_lines_that_are_no_messages_or_too_long_end_nothing_else(make_plac
         said = await asyncio.to_thread(answer, process, 2)
         assert said["result"]["content"][0]["text"] == "looked"
         with pytest.raises((BrokenPipeError, ConnectionResetError)):  # noqa: PT012 - it is read until the limit
-            for _ in range(1_000):
+            for _ in range(2_000):
                 process.stdin.write(b"x" * 65_536)
                 process.stdin.flush()
         assert await asyncio.to_thread(process.wait, ENDS) == 0
