@@ -87,7 +87,7 @@ async def test_an_approved_write_of_a_model_runs_once_and_the_model_says_so(
 ) -> None:
     ana = thinking.person("ana")
     endpoint.script(calls(("write_file", {"path": "b.txt", "content": "hola"})), says("Guardado en b.txt."))
-    asked = await ana.say('escribe "hola" en b.txt')
+    asked = await ana.say("escribe hola en b.txt")
     assert asked.run.status == SUSPENDED
     approval_id, code = approval_of(asked)
     done = await ana.say(f"APROBAR {approval_id} {code}")

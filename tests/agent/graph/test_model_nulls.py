@@ -22,7 +22,7 @@ async def test_a_null_that_is_not_needed_costs_nothing(running: tuple[System, Mo
     system, server = running
     ana = system.person()
     server.script(calls(("write_file", {"path": "notes.txt", "content": "hello", "append": None})), says("Written."))
-    answer = await ana.say('write "hello" to notes.txt')
+    answer = await ana.say("write hello to notes.txt")
     assert (answer.run.status, [call.state for call in answer.run.tool_calls]) == (DONE, ["finished"])
     assert len(server.asked) == 2
     assert (system.sandbox / "notes.txt").read_text() == "hello"

@@ -98,7 +98,7 @@ async def test_one_plan_in_whatever_is_written_around_it_is_carried_out_and_neve
     system: System, server: ModelServer, ana: Person, tenant: str, name: str
 ) -> None:
     server.script(says(PLANS[name], chunk=3))
-    happened = await ana.stream('write "hello" to notes.txt')
+    happened = await ana.stream("write hello to notes.txt")
     assert (system.sandbox_of("ana", tenant) / "notes.txt").read_text() == "hello"
     assert not [word for word in RAW if word in seen(happened)]
     assert len(server.asked) == 2, "the plan was taken as it is"
@@ -212,7 +212,7 @@ async def test_a_plan_behind_a_sentence_or_in_marks_of_an_answer_is_carried_out(
     system: System, server: ModelServer, ana: Person, tenant: str, said: str
 ) -> None:
     server.script(says(said))
-    await ana.say('write "hello" to notes.txt')
+    await ana.say("write hello to notes.txt")
     assert len(server.asked) == 2, "the plan was taken as it is"
     assert (system.sandbox_of("ana", tenant) / "notes.txt").read_text() == "hello"
 
@@ -224,7 +224,7 @@ async def test_a_mark_of_reasoning_in_what_a_call_writes_is_written(
 ) -> None:
     step = {"tool": "write_file", "args": {"path": "notes.txt", "content": content}, "goal": "write"}
     server.script(says(before + json.dumps({"steps": [step]})))
-    card = (await ana.say(f'write "{content}" to notes.txt')).pending_approval
+    card = (await ana.say(f"write {content} to notes.txt")).pending_approval
     if card.approval_id:
         request = chat_pb2.AnswerApprovalRequest(
             request_id=new_id("request"), approval_id=card.approval_id, args_hash=card.args_hash, approve=True
@@ -240,7 +240,7 @@ async def test_what_is_no_whole_plan_is_not_run_and_the_rules_serve_the_person(
 ) -> None:
     server.script(*[says(WRONG[name])] * 3)
     server.otherwise = lambda _asked: says(WRONG[name])
-    happened = await ana.stream('write "hello" to notes.txt')
+    happened = await ana.stream("write hello to notes.txt")
     server.script()
     folder = system.sandbox_of("ana", tenant)
     assert [file.name for file in folder.iterdir()] == ["notes.txt"]

@@ -83,7 +83,7 @@ async def test_a_model_that_goes_away_after_a_call_never_has_the_rules_do_it_aga
 ) -> None:
     chat.gate.policy["write_file"] = "ALLOW"
     model.script(proposes(("write_file", {"path": "b.txt", "content": "+", "append": True})), error)
-    state = await chat.say('añade "+" a b.txt')
+    state = await chat.say("añade + a b.txt")
     reason = getattr(error, "reason", "MODEL_EMPTY")
     assert ended(state) == ("failed", reason)
     assert (chat.sandbox / "b.txt").read_text() == "+\n"

@@ -59,6 +59,47 @@ async def fault(server: ModelServer, answer: Answer, **options: Any) -> ModelFau
     return caught.value
 
 
+FORM = {"name": "answer", "schema": {"type": "object", "properties": {"a": {"type": "string"}}}}
+
+
+@pytest.mark.parametrize("status", [400, 422])
+async def test_an_endpoint_that_refuses_a_form_is_asked_without_it_and_never_for_one_again(
+    server: ModelServer, status: int
+) -> None:
+    question = Question(HI.messages, [], FORM)
+    config = config_of(server.url)
+    client = EndpointClient(config.endpoints[0], config.bounds, FakeClock())
+    try:
+        server.script(fails(status), says('{"a": "b"}'), says("{}"))
+        assert (await client.ask(question)).text == '{"a": "b"}'
+        assert (await client.ask(question)).text == "{}"
+    finally:
+        await client.close()
+    wanted = {"type": "json_schema", "json_schema": FORM}
+    assert [one.body.get("response_format") for one in server.asked] == [wanted, None, None]
+
+
+@pytest.mark.parametrize("answer", [fails(401), fails(429), fails(500), hangs()], ids=["401", "429", "500", "hangs"])
+async def test_what_is_not_about_the_form_is_not_asked_again_for_it(server: ModelServer, answer: Answer) -> None:
+    server.script(answer)
+    with pytest.raises(ModelFault):
+        await ask(server, Question(HI.messages, [], FORM), model_first_token_seconds=0.2)
+    assert len(server.asked) == 1
+
+
+async def test_a_request_that_is_refused_without_a_form_too_tells_nothing_about_forms(server: ModelServer) -> None:
+    config = config_of(server.url)
+    client = EndpointClient(config.endpoints[0], config.bounds, FakeClock())
+    try:
+        server.script(fails(400), fails(400), says("{}"))
+        with pytest.raises(ModelFault):
+            await client.ask(Question(HI.messages, [], FORM))
+        await client.ask(Question(HI.messages, [], FORM))
+    finally:
+        await client.close()
+    assert "response_format" in server.asked[-1].body
+
+
 @pytest.mark.parametrize("stream", [True, False])
 async def test_words_and_parallel_calls_are_heard_streamed_and_whole(server: ModelServer, stream: bool) -> None:
     server.script(calls(("f", {"a": "ñ"}), ("g", {"b": [1, 2]}, ""), text="Ahora voy.", usage=(21, 9)))

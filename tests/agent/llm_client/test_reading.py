@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from phylactery_agent.llm_client.errors import ModelFault
-from phylactery_agent.llm_client.response import MAX_CALLS, Assembly, HeardCall, arguments_of, clean, estimated_tokens
+from phylactery_agent.llm_client.response import (
+    MAX_CALLS,
+    Assembly,
+    HeardCall,
+    arguments_of,
+    clean,
+    estimated_tokens,
+    without_loop,
+)
 
 ARGUMENTS = st.dictionaries(st.text(max_size=8), st.one_of(st.integers(), st.text(max_size=20), st.booleans()))
 
@@ -196,3 +204,38 @@ def test_a_count_of_tokens_that_is_none_is_not_believed(count: Any) -> None:
 
 def test_tokens_are_estimated_from_bytes_rather_too_many_than_too_few() -> None:
     assert [estimated_tokens(size) for size in (0, 1, 3, 4)] == [0, 1, 1, 2]
+
+
+_LOOPS = [
+    ("I can help. ", "I love lists. ", "I love li"),
+    ("", "You are right. I am sorry.\n", "You are"),
+    ("Claro. ", "¿Quieres leche o pan? Dime cuál. ", ""),
+    ("Well, ", "so very nice of you ", "so very"),
+]
+
+
+@pytest.mark.parametrize(("before", "repeated", "rest"), _LOOPS)
+def test_a_reply_that_loops_is_cut_to_what_it_says_once(before: str, repeated: str, rest: str) -> None:
+    said = f"{before}{repeated}".strip()
+    assert without_loop(before + repeated * 40 + rest, is_cut=True) == said
+    assert without_loop(before + repeated * 3 + rest, is_cut=True) == said
+    assert without_loop(before + repeated * 40, is_cut=False) == said
+    assert without_loop(before + repeated * 4, is_cut=False) == before + repeated * 4, "a refrain may be meant"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "One. Two. Three. Four.",
+        "- milk\n- eggs\n- milk\n- eggs",
+        "ha ha ha ha ha ha ha ha ha",
+        "Twinkle, twinkle. " * 3 + "How I wonder what you are.",
+        '{"steps": [' + '{"tool": "echo", "args": {"text": "x"}}, ' * 9,
+        "```\n" + "print('hello world')\n" * 9 + "```",
+        "word " * 3,
+    ],
+)
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_what_ends_in_no_loop_stays_as_it_is(text: str, is_cut: bool) -> None:
+    assert without_loop(text, is_cut=is_cut) == text

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from phylactery_agent.ports import ModelCall, ModelMessage, ModelReply, ModelTool
+from phylactery_agent.ports.model import AnswerForm
 
 Answer = ModelReply | Exception
 
@@ -63,6 +64,7 @@ class ScriptedModel:
         tools: Sequence[ModelTool] = (),
         on_text: Callable[[str], Awaitable[None]] | None = None,
         keep: bool = True,
+        form: AnswerForm | None = None,
     ) -> ModelReply:
         self.asked.append((key, list(messages), [tool.name for tool in tools]))
         if key in self.kept:

@@ -12,11 +12,13 @@ import json
 import logging
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import openai
 from httpx2 import AsyncByteStream, AsyncClient, Response, Timeout
 from openai import AsyncOpenAI, AsyncStream, Omit
+from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import MICROSECONDS, Clock
 
 from phylactery_agent.llm_client import errors as faults
@@ -28,6 +30,7 @@ from phylactery_agent.llm_client.retry import moment, retry_after
 
 OnText = Callable[[str], Awaitable[None]]
 
+_log = get_logger("models")
 _USAGE_SECONDS: Final = 5.0
 """How long to wait for the token count after the model reported that its reply is complete."""
 _OFTEN: Final = 64
@@ -67,6 +70,7 @@ class EndpointClient:
         self._unmarked: bool | None = None
         """Whether replies begin with reasoning that nothing marks, so that they may be shown only when complete; None
         before the first reply, which tells it."""
+        self._takes_forms = True
         for library in ("openai", "httpx2", "httpcore2"):  # their debug logs contain conversations and headers
             logging.getLogger(library).setLevel(_SILENT)
         connect, pause = bounds.connect_seconds, max(bounds.first_token_seconds, bounds.between_tokens_seconds)
@@ -95,7 +99,23 @@ class EndpointClient:
         await self._client.close()
 
     async def ask(self, question: Question, on_text: OnText | None = None, *, within: float = math.inf) -> Heard:
-        """Return the reply within the given seconds. Raise ModelFault; exceptions from on_text propagate."""
+        """Return the reply within the given seconds. Raise ModelFault; exceptions from on_text propagate.
+
+        An endpoint that refuses a request for an answer in a form is asked again without it, and never for one again.
+        """
+        if question.form is None or not self._takes_forms:
+            return await self._answered(replace(question, form=None), on_text, within=within)
+        try:
+            return await self._answered(question, on_text, within=within)
+        except ModelFault as fault:
+            if fault.reason != faults.BAD_REQUEST or fault.began:
+                raise
+        heard = await self._answered(replace(question, form=None), on_text, within=within)
+        self._takes_forms = False  # only now: a request that fails without the form, too, tells nothing about it
+        _log.info("an endpoint takes no response_format", model=self.endpoint.model, endpoint=self.endpoint.base_url)
+        return heard
+
+    async def _answered(self, question: Question, on_text: OnText | None, *, within: float) -> Heard:
         assembly, received = Assembly(), 0
         try:
             async with self._within(min(self._bounds.reply_seconds, within)), self._opened(question) as response:
@@ -209,6 +229,8 @@ class EndpointClient:
         body: dict[str, Any] = {"model": self.endpoint.model, "messages": question.messages, "stream": bounds.stream}
         if question.tools:
             body["tools"] = question.tools
+        if question.form is not None:
+            body["response_format"] = {"type": "json_schema", "json_schema": question.form}
         if bounds.stream and bounds.stream_usage:
             body["stream_options"] = {"include_usage": True}
         if bounds.reply_tokens_field != "none":

@@ -13,10 +13,11 @@ from phylactery_agent.llm_client.response import Heard
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request to an endpoint in wire form: messages and tools."""
+    """A request to an endpoint in wire form: messages, tools, and the name and JSON Schema of its answer."""
 
     messages: Sequence[Mapping[str, Any]]
     tools: Sequence[Mapping[str, Any]]
+    form: Mapping[str, Any] | None = None
 
     @property
     def size_bytes(self) -> int:

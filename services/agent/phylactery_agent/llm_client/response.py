@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,6 +16,15 @@ _MAX_NAME: Final = 128
 _MAX_WORD: Final = 64
 _MAX_TOKENS: Final = 1_000_000_000
 _BYTES_PER_TOKEN: Final = 3
+_AT_THE_LIMIT: Final = ("length", "max_tokens")
+"""Reasons to end of a reply that its token limit cut off."""
+_PARTS: Final = (re.compile(r"[^.!?…\n]*(?:[.!?…\n]+|$)"), re.compile(r"\S+\s*"))
+"""Sentences and lines, and words, of which a loop consists."""
+_LONGEST_LOOP: Final = 12
+_SHORTEST_LOOP: Final = 12
+"""The parts, and the characters, of what a loop repeats: "ha ha ha" is none."""
+_REPEATED, _REPEATED_TO_THE_LIMIT = 8, 3
+"""How often it is there at least."""
 _SPOKEN: Final = (None, "text", "output_text")
 """The types of a content's parts that are meant to be read: others hold reasoning."""
 _REASONING: Final = ("reasoning_content", "reasoning", "thinking")
@@ -177,7 +187,7 @@ class Assembly:
             not 0 < len(call.name) <= _MAX_NAME for call in calls
         ):
             raise ModelFault(MALFORMED, began=True)
-        text = read(text).spoken
+        text = without_loop(read(text).spoken, is_cut=self._finish in _AT_THE_LIMIT)
         return Heard(text, calls, self._finish or "stop", self._model, *self._usage, size_bytes=self.size_bytes)
 
     def _take(self, body: Any) -> Mapping[str, Any] | None:
@@ -231,6 +241,36 @@ class Assembly:
         call = _Call()
         self._calls.append(call)
         return call
+
+
+def without_loop(text: str, *, is_cut: bool) -> str:
+    """Return a text without the repetitions it ends in: a model that loops says the same until its token limit.
+
+    What is repeated stays once. A text that was not cut off needs more repetitions: a refrain may be meant. JSON and
+    code stay as they are.
+    """
+    if text.lstrip().startswith(("{", "[")) or "```" in text:
+        return text
+    for pattern in _PARTS:
+        parts = [one for one in pattern.findall(text) if one.strip()]
+        if (end := _before_loop([" ".join(one.split()).casefold() for one in parts], is_cut=is_cut)) is not None:
+            return "".join(parts[:end]).strip()
+    return text
+
+
+def _before_loop(said: Sequence[str], *, is_cut: bool) -> int | None:
+    """Return how many parts of a text are left without the loop that it ends in, None if it ends in none."""
+    least = _REPEATED_TO_THE_LIMIT if is_cut else _REPEATED
+    for size in range(1, min(_LONGEST_LOOP, len(said) // least) + 1):
+        # the last part of a text that was cut off is the beginning of another one
+        before = said[-1 - size]
+        stop = len(said) - (is_cut and before != said[-1] and before.startswith(said[-1]))
+        begin = stop
+        while begin > size and said[begin - 1] == said[begin - 1 - size]:
+            begin -= 1
+        if stop - begin >= size * (least - 1) and sum(map(len, said[stop - size : stop])) >= _SHORTEST_LOOP:
+            return begin
+    return None
 
 
 def _fill(call: _Call, part: Mapping[str, Any]) -> None:

@@ -39,6 +39,14 @@ class ModelTool:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """The form an answer is to have: a name, and a JSON Schema. An endpoint may not know forms, or not keep to one."""
+
+    name: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class ModelCall:
     """One tool call proposed by a model. arguments is None if its text is not a JSON object; raw is that text.
 
@@ -89,6 +97,7 @@ class Model(Protocol):
         tools: Sequence[ModelTool] = (),
         on_text: Callable[[str], Awaitable[None]] | None = None,
         keep: bool = True,
+        form: AnswerForm | None = None,
     ) -> ModelReply:
         """Return the model's reply. key names the call in the run: a node that runs again gets the same reply unpaid.
 

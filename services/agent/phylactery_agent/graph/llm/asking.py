@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from phylactery_agent.graph.core.events import reply_id
 from phylactery_agent.graph.core.output_inspection import Deltas, quoting
-from phylactery_agent.graph.core.state import AgentState, PlannedStep, meant_in
+from phylactery_agent.graph.core.state import AgentState, PlannedStep, asked_of_rules, meant_in
 from phylactery_agent.graph.llm import prompts, proposals
 from phylactery_agent.graph.llm.claims import Claims
 from phylactery_agent.graph.llm.conversation import clean, conversation, corrected, goal_block, plan_block, shown_in
@@ -17,16 +17,20 @@ from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.ports.model import Model, ModelBudgetError, ModelUnavailableError
 from phylactery_agent.rules.intents import FAST_PATHWAY
-from phylactery_agent.rules.planner import read_request
+from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
 from phylactery_agent.tools.contract import ToolSpec
-from phylactery_agent.tools.specs import UNDO_WRITE
+from phylactery_agent.tools.registry import ToolRegistry
 
 MODEL_AWAY: Final = (ModelUnavailableError, ModelBudgetError)
 """Model errors after which static mode takes over; any other model error ends the turn."""
 MODEL_PLAN_INVALID: Final = "MODEL_PLAN_INVALID"
 MODEL_EMPTY: Final = "MODEL_EMPTY"
-_SHORT: Final = 60
-"""The characters of a message that may be nothing but the word that takes back: oops, undo that, please."""
+_SHORT: Final = 300
+"""The characters of a message that may be a request that the rules carry out; a longer one is worded more freely."""
+_COMPOSED: Final = ("content", "subject", "body")
+"""Arguments of packaged tools whose text a person often leaves to whoever writes it; only those tools have patterns."""
+_ASKS: Final = ("?", "?)", "？")
+_QUOTES: Final = frozenset("\"“”«»'‘’")
 OUTAGES: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
@@ -68,19 +72,47 @@ _OF_TURN: Final[Mapping[str, str]] = {
 def model_of(state: AgentState, context: TurnContext) -> Model | None:
     """Return the model, or None in static mode.
 
-    That is if none is configured, if it became unavailable in this turn, and if the message is nothing but the word
-    that takes back: what the person was promised must not depend on a model.
+    That is if none is configured, if it became unavailable in this turn, and if the rules know exactly what the message
+    asks for: what the person was promised must not depend on what a model makes of it.
     """
-    return None if state.get("model_away", "") or _takes_back(state, context) else context.model
+    return None if state.get("model_away", "") or rules_suffice(state, context) else context.model
 
 
-def _takes_back(state: AgentState, context: TurnContext) -> bool:
+def rules_suffice(state: AgentState, context: TurnContext) -> bool:
+    """Return True if the rules read the whole message, and leave nothing of it to be composed or looked up.
+
+    Words that are to be written count as composed unless they are quoted: "the capital of France" may be a question.
+    """
     incoming = state.get("incoming")
     said = meant_in(incoming) if incoming else ""
-    if context.model is None or not said or len(said) > _SHORT:
+    if context.model is None or not said or len(said) > _SHORT or incoming.get("attachments"):
         return False
     clauses = read_request(said, context.tools).clauses
-    return [(one[0].tool, one[0].args.get("path", "")) for one in clauses] == [(UNDO_WRITE.name, "")]
+    return bool(clauses) and all(_is_exact(readings[0], context.tools) for readings in clauses)
+
+
+async def is_chatter(state: AgentState, context: TurnContext, said: str) -> bool:
+    """Return True if a model only says something where the rules know what is asked for: that is no answer to it.
+
+    A question of the model's waits for its reply, and of attachments the rules know only that they are there.
+    """
+    if said.rstrip().endswith(_ASKS) or state["incoming"].get("attachments"):
+        return False
+    request = asked_of_rules(state["incoming"])
+    lane = (state["tenant"], state["user_id"])
+    return bool(await read_aside(lane, request, lambda: read_request(request, context.tools).clauses))
+
+
+def _is_exact(call: PlannedCall, tools: ToolRegistry) -> bool:
+    """Return True if a call changes something and its contents stand in quotes in the person's words."""
+    if tools[call.tool].contract.effect == "read":
+        return False
+    return all(_is_quoted(call.args[name], call.text) for name in _COMPOSED if name in call.args)
+
+
+def _is_quoted(text: str, words: str) -> bool:
+    at = words.find(text)
+    return at > 0 and words[at - 1] in _QUOTES and words[at + len(text) : at + len(text) + 1] in _QUOTES
 
 
 def may_use(state: AgentState, context: TurnContext, tool: str) -> bool:

@@ -13,7 +13,14 @@ from phylactery_agent.graph.core.events import reply_id, step_told
 from phylactery_agent.graph.core.guards import STEP_LIMIT
 from phylactery_agent.graph.core.output_inspection import Deltas
 from phylactery_agent.graph.core.state import CalledTool, ChatMessage, PlannedStep, StepState
-from phylactery_agent.graph.llm.asking import MODEL_AWAY, MODEL_EMPTY, allowed_specs, model_of, went_away
+from phylactery_agent.graph.llm.asking import (
+    MODEL_AWAY,
+    MODEL_EMPTY,
+    allowed_specs,
+    is_chatter,
+    model_of,
+    went_away,
+)
 from phylactery_agent.graph.llm.claims import Claims
 from phylactery_agent.graph.llm.conversation import clean, known_blocks, shown_in
 from phylactery_agent.graph.llm.drafts import Draft, Drafted, model_tools, read_calls
@@ -100,6 +107,8 @@ async def model(
             raise ModelUnavailableError(MODEL_EMPTY, "the model answered without words")
     except MODEL_AWAY as error:
         return await _without_model(begun, context, error.reason, update)
+    if draft.answer and not state["plan"] and await is_chatter(state, context, draft.answer):
+        return Command(goto="reasoner", update={**update, **_by_rules(state)})
     target, stop = await aside(begun, lambda: model_router(begun, draft, context.tools))
     update.update(await _taken(begun, context, reply, draft, target))
     if stop:
@@ -240,5 +249,9 @@ async def _without_model(
     metadata = state["metadata"]
     if metadata["llm_fallback"] and await aside(state, lambda: asks_for_echo(state["user_query"], context.tools)):
         return Command(goto="fallback", update={**update, **away})
-    rules = {"planned_by": "rules", "metadata": ReactMetadata(**{**metadata, "mode": "static"})}
-    return Command(goto="reasoner", update={**update, **away, **rules})
+    return Command(goto="reasoner", update={**update, **away, **_by_rules(state)})
+
+
+def _by_rules(state: ReactState) -> dict[str, Any]:
+    """Return the update that leaves the episode to the rules."""
+    return {"planned_by": "rules", "metadata": ReactMetadata(**{**state["metadata"], "mode": "static"})}

@@ -34,7 +34,7 @@ from phylactery_understanding.replies.answers import read_answer, says_to_do
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from phylactery_agent.ports import ModelBudgetError, ModelMessage, ModelUnavailableError
-from phylactery_agent.ports.model import Model
+from phylactery_agent.ports.model import AnswerForm, Model
 from phylactery_agent.tools.contract import ToolSpec
 
 PROMPT: Final = "interpret-2"
@@ -115,7 +115,7 @@ class Interpreter:
         said = [ModelMessage("user", without_pasted(one)) for one in (*earlier, words)]
         messages = [ModelMessage("system", _told(tools)), *said]
         async with asyncio.timeout(self._seconds):
-            reply = await self._model.reply(messages, key=f"interpret:{self._turn_id}")
+            reply = await self._model.reply(messages, key=f"interpret:{self._turn_id}", form=_form())
         if reply.calls or len(reply.text) > MAX_REPLY:
             raise UnusableReplyError(NOT_AN_INTERPRETATION)
         return read_reply(reply.text, words, reply.model, frozenset(spec.name for spec in tools), earlier)
@@ -260,6 +260,11 @@ def _described(spec: ToolSpec) -> dict[str, object]:
         for name, about in properties.items()
     }
     return {"tool": spec.name, "does": spec.descriptions["en"][:_MAX_DESCRIPTION], "arguments": arguments}
+
+
+@lru_cache(maxsize=1)
+def _form() -> AnswerForm:
+    return AnswerForm("interpretation", _Reply.model_json_schema())
 
 
 @lru_cache(maxsize=1)

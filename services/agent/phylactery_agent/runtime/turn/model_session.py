@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from phylactery_chassis.db.database import Database
@@ -18,6 +19,7 @@ from phylactery_chassis.util.crypto import sha256
 from phylactery_agent.llm_client.request import Answered, Question, Spent
 from phylactery_agent.llm_client.response import arguments_of, clean
 from phylactery_agent.ports import Inspector, ModelCall, ModelMessage, ModelReply, ModelTool, ModelUnavailableError
+from phylactery_agent.ports.model import AnswerForm
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, Shares
 from phylactery_agent.runtime.storage.records import Lease
 from phylactery_agent.runtime.turn.model_calls import ModelCallStore, Usage
@@ -66,7 +68,7 @@ class ShownInspection:
                 reason = error.reason if isinstance(error, GateRefusedError) else "RISKGATE_UNAVAILABLE"
                 _log.warning("model not called: its input was not inspected", reason=reason)
                 raise ModelUnavailableError(NOT_INSPECTED, "RiskGate did not look at what is to be shown") from None
-        return Question([self._message(message) for message in question.messages], question.tools)
+        return replace(question, messages=[self._message(message) for message in question.messages])
 
     async def _look(self, parts: Sequence[str]) -> Mapping[str, str]:
         """Return each part without its secrets: inspected in one call, or one by one if the result cannot be split."""
@@ -197,6 +199,7 @@ class RunModel:
         tools: Sequence[ModelTool] = (),
         on_text: OnText | None = None,
         keep: bool = True,
+        form: AnswerForm | None = None,
     ) -> ModelReply:
         """Return the model's reply to a conversation; see the port.
 
@@ -204,7 +207,7 @@ class RunModel:
         """
         if not 0 < len(key) <= _MAX_KEY:
             raise ValueError(f"a key of a model call has 1 to {_MAX_KEY} characters; this one has {len(key)}")
-        question = wire_question(messages, tools)
+        question = wire_question(messages, tools, form)
         request_hash = hash_of(question)
         tokens, cost = self._models.most(question)
         most = Usage(1, tokens, 0, cost)
@@ -268,9 +271,12 @@ class RunModel:
         return base64.b32encode(hashlib.sha256(name.encode()).digest()).decode().lower()[:_ID_LETTERS]
 
 
-def wire_question(messages: Sequence[ModelMessage], tools: Sequence[ModelTool]) -> Question:
+def wire_question(
+    messages: Sequence[ModelMessage], tools: Sequence[ModelTool], form: AnswerForm | None = None
+) -> Question:
     """Return a conversation in its wire format."""
-    return Question([_message(one) for one in messages], [_tool(one) for one in tools])
+    wanted = None if form is None else {"name": form.name, "schema": form.schema}
+    return Question([_message(one) for one in messages], [_tool(one) for one in tools], wanted)
 
 
 def hash_of(question: Question) -> str:

@@ -27,7 +27,7 @@ from phylactery_agent.graph.core.state import (
     asked_of_rules,
     names_tools_only,
 )
-from phylactery_agent.graph.llm.asking import model_of
+from phylactery_agent.graph.llm.asking import is_chatter, model_of
 from phylactery_agent.graph.llm.planning import plan_by_model, plan_reads, replan_by_model
 from phylactery_agent.i18n.texts import say, shortened
 from phylactery_agent.ports import TurnContext
@@ -46,6 +46,9 @@ async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[L
         if state["directive"] != "replan":
             attached = bool(state["incoming"].get("attachments"))
             update = await (plan_reads(state, context) if attached else plan_by_model(state, context, model))
+            only_said = not update.get("plan", True) and not update["directive"]
+            if only_said and await is_chatter(state, context, update["notes"][-1]):
+                update = {}
         elif state.get("planned_by") == "model":
             update = await replan_by_model(state, context, model)
     if not update or ("directive" not in update and "plan" not in update):

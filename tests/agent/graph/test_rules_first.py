@@ -1,0 +1,136 @@
+"""What the rules know exactly is done as it was said, whatever a model makes of it; chatter is no answer to it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.support.agent.system import DONE, SUSPENDED, Person, System, open_system
+from tests.support.servers.model_server import ModelServer, calls, model_server, says
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+_numbers = itertools.count(1)
+CHATTER = "That is a great idea! I love lists. I love lists. I love lists."
+CLAIMS = "Done! I have written the file and set your reminder."
+EVIL = json.dumps({"steps": [{"tool": "write_file", "args": {"path": "evil.txt", "content": "x"}, "goal": "go"}]})
+LIES = {"chatter": says(CHATTER), "claims": says(CLAIMS), "nothing": says(""), "another plan": says(EVIL),
+        "another call": calls(("write_file", {"path": "evil.txt", "content": "x"}))}  # fmt: skip
+GRAPHS = ["secured", "react"]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[System, ModelServer]]:
+    with model_server() as server:
+        options: dict[str, Any] = {"model_base_url": server.url, "model": "test-model", "model_attempts": 1}
+        async with open_system(tmp_path_factory.mktemp("first"), model_breaker_failures=1_000, **options) as opened:
+            yield opened, server
+
+
+@pytest.fixture
+def system(running: tuple[System, ModelServer]) -> System:
+    return running[0]
+
+
+@pytest.fixture
+def server(running: tuple[System, ModelServer]) -> ModelServer:
+    running[1].asked.clear()
+    return running[1]
+
+
+@pytest.fixture
+def ana(system: System) -> Person:
+    return system.person(f"ana{next(_numbers)}", "local")
+
+
+def files(system: System, person: Person) -> dict[str, str]:
+    subject, tenant = (value for _, value in person.metadata)
+    folder = system.sandbox_of(subject, tenant)
+    return {one.name: one.read_text() for one in folder.iterdir() if one.is_file()} if folder.exists() else {}
+
+
+# (what is said, the tools that are called, the files there are then)
+EXACT = [
+    ("remind me tomorrow at 9 to call the bank", ["create_reminder"], {}),
+    ("recuérdame mañana a las 9 llamar al banco", ["create_reminder"], {}),
+    ('write "milk, eggs" to list.txt', ["write_file"], {"list.txt": "milk, eggs"}),
+    ('escribe "leche y pan" en compra.txt', ["write_file"], {"compra.txt": "leche y pan"}),
+    ('write "a" to a.txt and write "b" to b.txt', ["write_file", "write_file"], {"a.txt": "a", "b.txt": "b"}),
+    ("remember that my sister is called Laura", ["remember"], {}),
+]
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize(("words", "tools", "there"), EXACT)
+async def test_what_the_rules_know_exactly_is_done_as_it_was_said(
+    system: System, server: ModelServer, ana: Person, *, words: str, tools: list[str], there: dict[str, str], lie: str
+) -> None:
+    server.otherwise = lambda _asked: LIES[lie]
+    answer = await ana.say(words, graph="secured")
+    assert (answer.run.status, [one.tool for one in answer.run.tool_calls]) == (DONE, tools)
+    assert files(system, ana) == there
+    assert CHATTER not in answer.reply.text
+    assert CLAIMS not in answer.reply.text
+
+
+@pytest.mark.parametrize("words", [words for words, _, _ in EXACT[:4]])
+async def test_the_react_graph_does_it_too(system: System, server: ModelServer, ana: Person, words: str) -> None:
+    server.otherwise = lambda _asked: says(CHATTER)
+    answer = await ana.say(words, graph="react")
+    assert "evil.txt" not in files(system, ana)
+    assert [one.tool for one in answer.run.tool_calls if one.tool != "echo"], "it was done, not chatted about"
+
+
+# What the rules read, though a model may know better what is meant.
+READ = [
+    ("write milk and eggs to list.txt", "write_file"),
+    ("escribe leche y pan en compra.txt", "write_file"),
+    ("read note.txt", "read_file"),
+    ("what files are there?", "list_dir"),
+    ("qué archivos hay", "list_dir"),
+    ("show my reminders", "list_reminders"),
+]
+
+
+@pytest.mark.parametrize(("words", "tool"), READ)
+@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize("said", [CHATTER, CLAIMS, "I am only a language model, I cannot do that."])
+async def test_chatter_is_no_answer_to_what_the_rules_read(
+    system: System, server: ModelServer, ana: Person, *, words: str, tool: str, said: str, graph: str
+) -> None:
+    subject, tenant = (value for _, value in ana.metadata)
+    system.sandbox_of(subject, tenant).mkdir(parents=True, exist_ok=True)
+    (system.sandbox_of(subject, tenant) / "note.txt").write_text("buy milk")
+    server.otherwise = lambda _asked: says(said)
+    answer = await ana.say(words, graph=graph)
+    assert answer.run.status in {DONE, SUSPENDED}
+    assert tool in [one.tool for one in answer.run.tool_calls] or answer.pending_approval.tool == tool
+    assert said not in answer.reply.text
+
+
+@pytest.mark.parametrize("words", ["write something nice to list.txt", "tell me a story", "is it going to rain?"])
+async def test_what_only_a_model_can_do_is_left_to_it(server: ModelServer, ana: Person, words: str) -> None:
+    server.otherwise = lambda _asked: says("What would you like it to say?")
+    answer = await ana.say(words, graph="secured")
+    assert server.asked
+    assert "What would you like it to say?" in answer.reply.text
+
+
+async def test_a_question_of_the_model_waits_for_its_reply(system: System, server: ModelServer, ana: Person) -> None:
+    server.otherwise = lambda _asked: says("Shall I write the list with one item a line?")
+    answer = await ana.say("write milk and eggs to list.txt", graph="secured")
+    assert "one item a line?" in answer.reply.text
+    assert files(system, ana) == {}
+
+
+async def test_a_model_s_plan_for_words_it_is_free_to_understand_goes_first(
+    system: System, server: ModelServer, ana: Person
+) -> None:
+    server.script(calls(("write_file", {"path": "list.txt", "content": "- milk\n- eggs\n"})), says("Done."))
+    await ana.say("write milk and eggs to list.txt", graph="secured")
+    assert files(system, ana) in ({"list.txt": "- milk\n- eggs\n"}, {})
+    assert server.asked
