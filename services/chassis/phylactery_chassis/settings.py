@@ -45,6 +45,14 @@ class ServiceSettings(BaseSettings):
         default=False, description="listen beyond loopback without TLS, on a network that is private already"
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    metrics_port: int | None = Field(
+        None,
+        ge=0,
+        le=65_535,
+        description="port where Prometheus reads metrics; 0 takes a free one, none serves none; each worker of several "
+        "has the next one",
+    )
+    metrics_host: str = Field("127.0.0.1", description="address to serve metrics on, to anybody who reaches it")
     otlp_endpoint: str = Field("", description="OTLP gRPC endpoint for traces and metrics; empty sends none")
     share_port: bool = Field(default=False, description="bind a port that a supervisor has reserved for its workers")
     ready_file: Path | None = Field(None, description="file to write {service, pid, port} to once it serves")
@@ -111,6 +119,11 @@ class ServiceSettings(BaseSettings):
             raise ValueError(
                 f"{prefix}HOST {self.host} would carry tokens in plain text: put TLS before it and listen on "
                 f"127.0.0.1, or set {prefix}ALLOW_PLAINTEXT where the network is private"
+            )
+        if self.metrics_port is not None and not is_loopback(self.metrics_host) and not self.allow_plaintext:
+            raise ValueError(
+                f"{prefix}METRICS_HOST {self.metrics_host} would serve metrics to anybody, in plain text: listen on "
+                f"127.0.0.1 and scrape there, or set {prefix}ALLOW_PLAINTEXT where the network is private"
             )
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -19,7 +19,8 @@ from phylactery_chassis.errors import DomainError, Unauthenticated
 from phylactery_chassis.rpc.decoding import decoded, decoded_stream, drain, tolerant
 from phylactery_chassis.rpc.open_calls import OpenCalls
 from phylactery_chassis.rpc.status import internal_status, to_status
-from phylactery_chassis.telemetry import semconv, telemetry
+from phylactery_chassis.telemetry import calls, semconv, telemetry
+from phylactery_chassis.telemetry.instruments import RPC_SECONDS, meter
 from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.limits import Places
@@ -28,11 +29,13 @@ _OPEN_TO_ALL = ("/grpc.health.v1.Health/",)
 """Only health is served without identity or span: probes carry none, and it reveals only whether the service is up."""
 
 _log = get_logger("rpc")
-_duration = telemetry.meter().create_histogram(semconv.RPC_SERVER_DURATION, unit="s")
+_duration = meter().create_histogram(
+    semconv.RPC_SERVER_DURATION,
+    unit="s",
+    description="calls served, streams to their end",
+    explicit_bucket_boundaries_advisory=RPC_SECONDS,
+)
 _deadline: ContextVar[float | None] = ContextVar("phylactery_deadline", default=None)
-
-_SERVER_FAULTS = {"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"}
-"""The status codes that are the server's fault by OpenTelemetry's gRPC conventions."""
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Body = Callable[[], Awaitable[Any]]
@@ -123,6 +126,10 @@ class ServerInterceptor(aio.ServerInterceptor):
         call = self._begin(method, handler_call_details.invocation_metadata or ())
         _call.set(call)
         return method.handler if call.fault is None else method.refusal
+
+    def count_from_zero(self, methods: Iterable[str]) -> None:
+        """Export the calls of these methods as 0 before the first one, except of those that are open to all."""
+        calls.start_at_zero(name.lstrip("/") for name in methods if not name.startswith(_OPEN_TO_ALL))
 
     def end_withdrawn(self) -> None:
         """End the streams whose identity was withdrawn, changed or has expired since they began."""
@@ -287,11 +294,13 @@ class ServerInterceptor(aio.ServerInterceptor):
 
     def _record(self, method: str, code: str, seconds: float, span: Span, principal: Principal | None) -> None:
         span.set_attribute(semconv.RPC_STATUS, code)
-        if code in _SERVER_FAULTS:
+        if code in calls.SERVER_FAULTS:
             span.set_status(Status(StatusCode.ERROR))
-        _duration.record(seconds, {semconv.RPC_METHOD: method.lstrip("/"), semconv.RPC_STATUS: code})
+        name = method.lstrip("/")
+        _duration.record(seconds, {semconv.RPC_METHOD: name, semconv.RPC_STATUS: code})
+        calls.count(name, code)
         who = {"subject": principal.subject, "tenant": principal.tenant, "actor": principal.actor} if principal else {}
-        level = _log.warning if code in _SERVER_FAULTS else _log.info
+        level = _log.warning if code in calls.SERVER_FAULTS else _log.info
         level("rpc", method=method, status=code, ms=round(seconds * 1_000, 2), **who)
 
 

@@ -25,10 +25,10 @@ def bind(server: aio.Server, host: str, port: int, variables: str, *, shared: bo
 
     Raise StartError naming the variables that set the address.
     """
-    with _told(host, port, variables):
-        _bound(host, port, shared=shared).close()  # grpc does not return the reason and logs its own line
-        bound = int(server.add_insecure_port(_written(host, port)))
-    return bound  # noqa: RET504 - a type checker assumes that the block could end without it
+    with saying_why(host, port, variables):
+        bound(host, port, shared=shared).close()  # grpc does not return the reason and logs its own line
+        taken = int(server.add_insecure_port(_written(host, port)))
+    return taken  # noqa: RET504 - a type checker assumes that the block could end without it
 
 
 @contextlib.contextmanager
@@ -37,17 +37,18 @@ def reserve(host: str, port: int, variables: str) -> Iterator[socket.socket]:
 
     Raise StartError as bind does, also if another process already listens there.
     """
-    with _told(host, port, variables):
-        free = _bound(host, port, shared=False)
+    with saying_why(host, port, variables):
+        free = bound(host, port, shared=False)
         port = free.getsockname()[1]
         free.close()
-        reserved = _bound(host, port, shared=True)
+        reserved = bound(host, port, shared=True)
     with reserved:
         yield reserved
 
 
 @contextlib.contextmanager
-def _told(host: str, port: int, variables: str) -> Iterator[None]:
+def saying_why(host: str, port: int, variables: str) -> Iterator[None]:
+    """Turn an address that cannot be listened on, within the block, into a StartError that names the variables."""
     try:
         yield
     except (OSError, RuntimeError) as error:
@@ -57,19 +58,19 @@ def _told(host: str, port: int, variables: str) -> Iterator[None]:
         ) from None
 
 
-def _bound(host: str, port: int, *, shared: bool) -> socket.socket:
+def bound(host: str, port: int, *, shared: bool) -> socket.socket:
     """Return a socket bound to the address. Raise OSError."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    bound = socket.socket(family, kind, protocol)
+    opened = socket.socket(family, kind, protocol)
     try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as grpc does: a port in TIME_WAIT is free
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as grpc does: a port in TIME_WAIT is free
         if shared:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        bound.bind(address)
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        opened.bind(address)
     except OSError:
-        bound.close()
+        opened.close()
         raise
-    return bound
+    return opened
 
 
 def _written(host: str, port: int) -> str:
@@ -116,6 +117,6 @@ async def start_admin(service: str, health: health_aio.HealthServicer, port: int
     health_pb2_grpc.add_HealthServicer_to_server(health, server)
     described = (channelz_pb2.DESCRIPTOR.services_by_name["Channelz"], health_pb2.DESCRIPTOR.services_by_name["Health"])
     add_reflection(server, [one.full_name for one in described])
-    bound = bind(server, _LOOPBACK, port, variable)
+    taken = bind(server, _LOOPBACK, port, variable)
     await server.start()
-    return AdminServer(bound, server)
+    return AdminServer(taken, server)

@@ -25,6 +25,7 @@ from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.rpc import hangup
 from phylactery_chassis.rpc.interceptor import Limits, RunningCalls, ServerInterceptor
 from phylactery_chassis.rpc.listeners import AdminServer, add_reflection, bind, start_admin
+from phylactery_chassis.rpc.metrics_port import MetricsServer, start_metrics
 from phylactery_chassis.rpc.workers import Workers, write_ready
 from phylactery_chassis.settings import ServiceSettings, Settings, load
 from phylactery_chassis.telemetry import logs, telemetry
@@ -38,6 +39,11 @@ class Methods(grpc.GenericRpcHandler):
 
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The full names of the methods, each with a leading slash."""
+        return tuple(self._handlers)
 
     def add_generic_rpc_handlers(self, handlers: Sequence[grpc.GenericRpcHandler]) -> None:
         """Ignore them: the same methods are added by name."""
@@ -105,12 +111,14 @@ class Service:
 
 @dataclass(slots=True)
 class RunningServer:
-    """A server that accepts calls on port, and on admin_port if it has one."""
+    """A server that accepts calls on port, and on admin_port and metrics_port if it has them."""
 
     port: int
     admin_port: int | None
+    metrics_port: int | None
     _server: aio.Server
     _admin: AdminServer
+    _metrics: MetricsServer
     _service: Service
     _health: health_aio.HealthServicer
     _watch: asyncio.Task[None]
@@ -135,6 +143,7 @@ class RunningServer:
             await asyncio.sleep(min(_BEFORE_DRAIN_SECONDS, grace))
         await self._server.stop(grace)
         await self._admin.stop()
+        await self._metrics.stop()
         for hook in self._service.on_stop:
             await hook()
 
@@ -157,8 +166,10 @@ def authenticator_for(settings: ServiceSettings) -> Authenticator:
         raise StartError(f"{error}; {todo}, or name another in {variable}") from None
 
 
-async def start(service: Service, settings: ServiceSettings) -> RunningServer:
-    """Bind, register and start. Raise StartError if the address is taken or the tokens file is invalid.
+async def start(service: Service, settings: ServiceSettings, page: Callable[[], bytes] | None = None) -> RunningServer:
+    """Bind, register and start. Raise StartError if an address is taken or the tokens file is invalid.
+
+    ``page`` returns the metrics for the metrics port; without it there is no such port.
 
     A service that fails to start is shut down like a stopped one, so that it leaves nothing open.
     """
@@ -180,6 +191,8 @@ async def start(service: Service, settings: ServiceSettings) -> RunningServer:
         port = bind(server, settings.host, settings.port, f"{prefix}_PORT or {prefix}_HOST", shared=settings.share_port)
         admin = await start_admin(service.name, health, settings.admin_port, f"{prefix}_ADMIN_PORT")
         undo.push_async_callback(admin.stop)
+        metrics = await start_metrics(page, settings.metrics_host, settings.metrics_port, f"{prefix}_")
+        undo.push_async_callback(metrics.stop)
         for hook in service.on_start:
             await hook()
         await server.start()
@@ -187,7 +200,19 @@ async def start(service: Service, settings: ServiceSettings) -> RunningServer:
     await _tell_health(service, health)
     watch = asyncio.create_task(_watch_health(service, health))
     identities = IdentityWatch(authenticator, interceptor.end_withdrawn)
-    return RunningServer(port, admin.port, server, admin, service, health, watch, identities, settings.drain_seconds)
+    return RunningServer(
+        port,
+        admin.port,
+        metrics.port,
+        server,
+        admin,
+        metrics,
+        service,
+        health,
+        watch,
+        identities,
+        settings.drain_seconds,
+    )
 
 
 def _make_server(
@@ -214,6 +239,7 @@ def _make_server(
         registration.add(as_server)
     server.add_generic_rpc_handlers((methods,))
     own = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+    interceptor.count_from_zero(methods.names)
     add_reflection(server, [*(registration.full_name for registration in service.registrations), own])
     return server
 
@@ -286,12 +312,17 @@ def run(kind: type[Settings], build: Callable[[Settings], Awaitable[Service]], *
             settings = load(kind, **options)
             settings.prepare()
             logs.configure(settings.service, settings.log_level)
-            end_telemetry = telemetry.configure(settings.service, settings.data_dir, settings.otlp_endpoint)
+            observed = telemetry.configure(
+                settings.service,
+                settings.data_dir,
+                settings.otlp_endpoint,
+                scraped=settings.metrics_port is not None,
+            )
         allow_many_connections()
         try:
-            asyncio.run(_run(build, settings))
+            asyncio.run(_run(build, settings, observed.page))
         finally:
-            end_telemetry()
+            observed.end()
 
 
 def run_workers(kind: type[Settings], count: int, **options: Any) -> None:
@@ -360,7 +391,9 @@ def _as_start_errors(kind: type[ServiceSettings]) -> Iterator[None]:
         raise StartError(error.message) from None
 
 
-async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settings) -> None:
+async def _run(
+    build: Callable[[Settings], Awaitable[Service]], settings: Settings, page: Callable[[], bytes] | None
+) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -372,11 +405,12 @@ async def _run(build: Callable[[Settings], Awaitable[Service]], settings: Settin
         loop.add_signal_handler(number, end, number)
     with _as_start_errors(type(settings)):
         service = await build(settings)
-        running = await start(service, settings)
+        running = await start(service, settings, page)
     _freeze_gc()
     ready = {"service": settings.service, "pid": os.getpid(), "port": running.port}
-    if running.admin_port is not None:
-        ready["admin_port"] = running.admin_port
+    for name in ("admin_port", "metrics_port"):
+        if (other := getattr(running, name)) is not None:
+            ready[name] = other
     try:
         if settings.ready_file is not None:
             write_ready(settings.ready_file, ready)

@@ -155,8 +155,9 @@ class Workers:
         environment = os.environ | self._options
         for name, value in (("PORT", port), ("READY_FILE", ready), ("INSTANCE", instance), ("SHARE_PORT", "true")):
             environment[f"{self._prefix}{name}"] = str(value)
-        if self._settings.admin_port:
-            environment[f"{self._prefix}ADMIN_PORT"] = str(self._settings.admin_port + number)
+        for name in ("admin_port", "metrics_port"):  # whoever looks at one worker must reach that one
+            if first := getattr(self._settings, name):
+                environment[f"{self._prefix}{name}".upper()] = str(first + number)
         return _Worker(instance, environment, ready, self._spawn(environment))
 
     def _spawn(self, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -13,6 +13,8 @@ RPC_METHOD: Final = "rpc.method"
 RPC_STATUS: Final = "rpc.response.status_code"
 ERROR_TYPE: Final = "error.type"
 RPC_SERVER_DURATION: Final = "rpc.server.call.duration"
+RPC_SERVER_CALLS: Final = "rpc.server.calls"
+RPC_OUTCOME: Final = "phylactery.rpc.outcome"
 
 INVOKE_AGENT: Final = "invoke_agent"
 PLAN: Final = "plan"

@@ -1,4 +1,4 @@
-"""OpenTelemetry traces and metrics, exported to a collector if one is configured and always to a file of spans.
+"""OpenTelemetry traces and metrics, exported to a collector or to Prometheus if configured; spans always to a file.
 
 The file needs no collector and is written span by span, so it survives a SIGKILL.
 """
@@ -10,7 +10,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opentelemetry import context as otel_context
 from opentelemetry import metrics, trace
@@ -21,8 +23,14 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry import instruments, semconv
+from phylactery_chassis.telemetry.instruments import meter
 from phylactery_chassis.telemetry.spans import LightProcessor, LightProvider, LightSpan, light_span
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics.export import MetricReader
+
+    from phylactery_chassis.telemetry.prometheus import Page
 
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 _propagator = TraceContextTextMapPropagator()
@@ -30,7 +38,6 @@ _TRACE_PARENT = "traceparent"
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 _quoted = json.encoder.encode_basestring
 _tracer = trace.get_tracer("phylactery")
-_meter = metrics.get_meter("phylactery")
 
 Attribute = str | int | float | bool
 
@@ -132,36 +139,50 @@ def span_file(data_dir: Path, service: str) -> Path:
     return data_dir / "spans" / f"{service}.jsonl"
 
 
-def configure(service: str, data_dir: Path, otlp_endpoint: str = "") -> Callable[[], None]:
-    """Configure the process's tracing and metrics, once; return the function that flushes and shuts them down."""
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """The configured telemetry of a process."""
+
+    page: Callable[[], bytes] | None
+    """Returns the metrics as Prometheus reads them, from a thread; None if nothing is to be scraped."""
+    endings: Sequence[Callable[[], None]]
+
+    def end(self) -> None:
+        """Flush and shut down."""
+        for ending in self.endings:
+            ending()
+
+
+def configure(service: str, data_dir: Path, otlp_endpoint: str = "", *, scraped: bool = False) -> Telemetry:
+    """Configure the process's tracing and metrics, once; ``scraped`` says that Prometheus may read the metrics."""
     resource = Resource.create({"service.name": f"phylactery-{service}"})
     provider = LightProvider(resource=resource)
     provider.add_span_processor(_FileSpans(FileSpanExporter(span_file(data_dir, service), service)))
     endings: list[Callable[[], None]] = [provider.shutdown]
+    readers: list[MetricReader] = []
+    page: Page | None = None
+    # imported late: the exporters are heavy, and most installations have neither
     if otlp_endpoint:
-        # imported late: the exporter is heavy, and most installations have no collector
         from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.metrics import MeterProvider
         from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 
         provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=otlp_endpoint)))
-        reader = PeriodicExportingMetricReader(OTLPMetricExporter(endpoint=otlp_endpoint))
-        meters = MeterProvider(resource=resource, metric_readers=[reader])
+        readers.append(PeriodicExportingMetricReader(OTLPMetricExporter(endpoint=otlp_endpoint)))
+    if scraped:
+        from phylactery_chassis.telemetry.prometheus import Page
+
+        page = Page(meter().known)
+        readers.append(page.reader)
+    if readers:
+        from opentelemetry.sdk.metrics import MeterProvider
+
+        meters = MeterProvider(resource=resource, metric_readers=readers)
         metrics.set_meter_provider(meters)
+        instruments.add_zeros()
         endings.append(meters.shutdown)
     trace.set_tracer_provider(provider)
-
-    def end() -> None:
-        for ending in endings:
-            ending()
-
-    return end
-
-
-def meter() -> metrics.Meter:
-    """Return the meter of every instrument."""
-    return _meter
+    return Telemetry(page, endings)
 
 
 def inject() -> dict[str, str]:
