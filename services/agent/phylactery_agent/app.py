@@ -53,7 +53,7 @@ from phylactery_agent.api.showing import Showing
 from phylactery_agent.api.threads import ThreadEdge
 from phylactery_agent.api.tools import ToolEdge, ToolServicer
 from phylactery_agent.checkpoints.saver import Checkpoints
-from phylactery_agent.graph.core.registry import OPENING_GRAPHS, Graphs
+from phylactery_agent.graph.core.registry import GRAPH_NAMES, OPENING_GRAPHS, Graphs
 from phylactery_agent.graph.react.state import ReactOptions
 from phylactery_agent.llm_client.config import model_config
 from phylactery_agent.llm_client.settings import ModelSettings
@@ -75,9 +75,10 @@ from phylactery_agent.runtime.effects.file_effects import move_former_files
 from phylactery_agent.runtime.effects.file_previews import FilePreviews
 from phylactery_agent.runtime.effects.outbox import OutboxStore
 from phylactery_agent.runtime.effects.sent_files import SentFileStore
+from phylactery_agent.runtime.forms import metrics as form_metrics
 from phylactery_agent.runtime.forms.catalog import FormCatalog, FormIntake
 from phylactery_agent.runtime.forms.serving import FormServing
-from phylactery_agent.runtime.forms.sessions import FormSessions
+from phylactery_agent.runtime.forms.sessions import ENDED, FormSessions
 from phylactery_agent.runtime.forms.submissions import FormSubmissions
 from phylactery_agent.runtime.guests.lifts import Lifts
 from phylactery_agent.runtime.guests.shares import Limits, Shares
@@ -100,10 +101,10 @@ from phylactery_agent.runtime.runs.queries import RunLists, ThreadStore
 from phylactery_agent.runtime.runs.retry import Retries
 from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.runs.unknown_outcomes import Resolutions
+from phylactery_agent.runtime.storage import metrics
 from phylactery_agent.runtime.storage.clear_texts import seal_clear_texts
 from phylactery_agent.runtime.storage.database_identity import require_same_folder
 from phylactery_agent.runtime.storage.events import EventLog
-from phylactery_agent.runtime.storage.metrics import watch
 from phylactery_agent.runtime.storage.sealing import Sealer, SealError
 from phylactery_agent.runtime.turn.model_session import RunModels
 from phylactery_agent.runtime.turn.server import TurnServer
@@ -177,7 +178,7 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         stack.push_async_callback(models.close)
     folder, sealer, services, tools, executor = _open_outside(settings, stack)
     erasure_log = ErasureLog(settings.erasure_log or settings.data_dir / "erasures.jsonl", Erasure, "AGENT_ERASURE_LOG")
-    database = await _open_database(settings, folder, sealer, stack)
+    database = await _open_database(settings, folder, sealer, clock, stack)
     await seal_clear_texts(database, sealer)
     await move_former_files(executor, database)  # before anybody is served: a write goes on where its file is
 
@@ -211,6 +212,9 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         region=settings.region,
         on_duty=settings.handoff == "on",
     )
+
+    metrics.begin(GRAPH_NAMES, tools)
+    form_metrics.begin((one.id for one in forms.all()), ENDED)
 
     # turns
     turns = TurnServer(
@@ -554,7 +558,7 @@ def _open_outside(
 
 
 async def _open_database(
-    settings: AgentSettings, folder: FolderLock, sealer: Sealer, stack: AsyncExitStack
+    settings: AgentSettings, folder: FolderLock, sealer: Sealer, clock: Clock, stack: AsyncExitStack
 ) -> Database:
     """Open the agent's database, migrated on SQLite and freed of dead agents' leases; the stack closes it.
 
@@ -567,7 +571,7 @@ async def _open_database(
     database = Database(settings.url)
     seal_under(database, sealer.columns)
     stack.callback(database.close)
-    stack.callback(watch(database))
+    stack.callback(metrics.watch(database, clock))
     await asyncio.to_thread(database.migrate_at_start, PACKAGE)
     await asyncio.to_thread(require_same_folder, database, settings.data_dir, sealer)
     await asyncio.to_thread(empty_former, database)

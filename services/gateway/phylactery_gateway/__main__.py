@@ -136,12 +136,14 @@ def run() -> None:
         settings = load(GatewaySettings)
         settings.prepare()
         logs.configure(settings.service, settings.log_level)
-        end_telemetry = telemetry.configure(settings.service, settings.data_dir, settings.otlp_endpoint)
+        observed = telemetry.configure(
+            settings.service, settings.data_dir, settings.otlp_endpoint, scraped=settings.metrics_port is not None
+        )
         try:
             server.allow_many_connections()
-            asyncio.run(serve(settings))
+            asyncio.run(serve(settings, observed.page))
         finally:
-            end_telemetry()
+            observed.end()
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import httpx
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
+from phylactery_chassis.rpc.metrics_port import MetricsServer, start_metrics
 from phylactery_chassis.rpc.server import authenticator_for
 from phylactery_chassis.rpc.workers import write_ready
 from phylactery_chassis.telemetry.logs import get_logger
@@ -132,6 +133,7 @@ def assemble(
 ) -> Gateway:
     """Return the gateway over a migrated database. Raise StartError if the port is taken."""
     metrics, by_name = Metrics(), {channel.name: channel for channel in channels}
+    metrics.begin(by_name)
     lease_us = int(settings.lease_seconds * SECOND_US)
     outbox = Outbox(database, lease_us)
     sender = Sender(outbox, agent, by_name, clock, metrics)
@@ -207,6 +209,7 @@ def _rpc_of(settings: GatewaySettings, metrics: Metrics, bodies: Bodies, port: C
         min(settings.max_streams, settings.max_streams_per_caller),
         settings.rpc_seconds,
     )
+    metrics.begin_calls(method.path.removeprefix("/") for method in services.methods)
     calls = Calls(services, Admission(authenticator, settings.rpc_origins), limits, metrics)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return RpcRoutes(
@@ -258,23 +261,29 @@ def channels_of(settings: GatewaySettings) -> Sequence[Channel]:
     return channels
 
 
-async def serve(settings: GatewaySettings) -> None:
-    """Serve until SIGINT or SIGTERM. Raise StartError."""
+async def serve(settings: GatewaySettings, page: Callable[[], bytes] | None = None) -> None:
+    """Serve until SIGINT or SIGTERM; ``page`` returns the metrics for their port. Raise StartError."""
     gateway = await build(settings)
+    scraped = MetricsServer(None)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     try:
+        scraped = await start_metrics(page, settings.metrics_host, settings.metrics_port, "GATEWAY_")
         await gateway.start()
         if settings.ready_file is not None:
-            write_ready(settings.ready_file, {"service": settings.service, "pid": os.getpid(), "port": gateway.port})
+            ready = {"service": settings.service, "pid": os.getpid(), "port": gateway.port}
+            if scraped.port is not None:
+                ready["metrics_port"] = scraped.port
+            write_ready(settings.ready_file, ready)
         names = [channel.name for channel in gateway.channels]
         offered = sorted(settings.rpc_services)
         _log.info("serving", host=settings.host, port=gateway.port, channels=names, services=offered)
         await stop.wait()
         _log.info("stopping")
     finally:
+        await scraped.stop()
         await gateway.stop()
 
 

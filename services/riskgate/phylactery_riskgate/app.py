@@ -38,6 +38,7 @@ from phylactery_riskgate.api.inspection import InspectionServicer
 from phylactery_riskgate.api.keys import KeyServicer
 from phylactery_riskgate.api.policies import PolicyServicer
 from phylactery_riskgate.api.tasks import TaskServicer
+from phylactery_riskgate.approvals import metrics
 from phylactery_riskgate.approvals.service import ApprovalService
 from phylactery_riskgate.approvals.vote_proofs import VoteProofs
 from phylactery_riskgate.approvals.watch import Watches
@@ -180,6 +181,7 @@ def assemble(
     riskgate: RiskGate, database: Database, settings: RiskGateSettings, running: RunningCalls | None = None
 ) -> Service:
     """Return the service over an open RiskGate."""
+    unwatch = metrics.watch(database, riskgate.core.clock)
 
     async def begin() -> None:
         riskgate.housekeeping.start(settings.checkpoint_seconds)
@@ -189,6 +191,7 @@ def assemble(
         return not riskgate.problem and await database.probe()
 
     async def end() -> None:
+        unwatch()
         await riskgate.housekeeping.stop()
         await riskgate.policies.end()
         riskgate.core.threads.close()

@@ -103,6 +103,15 @@ def test_no_question_about_changes_reads_the_whole_table(database, name):
     assert "SCAN approval_changes" not in plan, plan
 
 
+def test_what_waits_anywhere_is_counted_without_reading_what_is_over(database):
+    """It is asked at each scrape of the metrics; the approvals of the past are nearly all there are."""
+    assert database.read_sync(lambda c: rows.pending_everywhere(c, -1)) == (200, 0)
+    plan = plans(database, lambda c: rows.pending_everywhere(c, 50))
+    assert "approvals_by_expiry" in plan, plan
+    for whole in ("SCAN approvals", "Seq Scan on approvals"):
+        assert whole not in plan, plan
+
+
 def test_what_is_old_is_found_by_its_time(database):
     plan = plans(database, QUESTIONS["find_old"])
     assert "change_us<?" in plan or "Index Cond: (change_us <" in plan, plan

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from phylactery_chassis.telemetry import semconv
-from phylactery_chassis.telemetry.telemetry import meter
+from phylactery_chassis.telemetry.instruments import meter
 
 PROVIDER: Final = "openai"
 """The kind of API in use, independent of the provider."""

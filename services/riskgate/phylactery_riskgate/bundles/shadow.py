@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from phylactery_chassis.auth.identity import Principal
 from phylactery_chassis.db.jobs import Work
 from phylactery_chassis.errors import DomainError
+from phylactery_chassis.telemetry.instruments import meter, start_at_zero
 from phylactery_chassis.telemetry.logs import get_logger
-from phylactery_chassis.telemetry.telemetry import meter
 from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
@@ -31,7 +31,11 @@ MAX_RECORDS_PER_MINUTE = 60
 
 _MINUTE_US = 60_000_000
 _log = get_logger("shadow")
-_differences = meter().create_counter("riskgate.shadow.differences", description="calls whose shadow decision differs")
+_differences = start_at_zero(
+    meter().create_counter(
+        "riskgate.shadow.differences", unit="{call}", description="calls that the shadow bundle decides differently"
+    )
+)
 
 
 class Recorder(Protocol):

@@ -11,8 +11,8 @@ import time
 from typing import Any
 
 from phylactery_chassis.auth.identity import Principal
+from phylactery_chassis.telemetry.instruments import meter, start_at_zero
 from phylactery_chassis.telemetry.logs import get_logger
-from phylactery_chassis.telemetry.telemetry import meter
 
 from phylactery_riskgate.approvals.model import Approval, Factor
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
@@ -20,8 +20,12 @@ from phylactery_riskgate.store.decisions import DecisionRecord
 
 _NOT_IN_CATALOG = "not in the catalog"
 _log = get_logger("decision")
-_altered = meter().create_counter(
-    "riskgate.altered", description="votes and decisions in the database that RiskGate did not write"
+_altered = start_at_zero(
+    meter().create_counter(
+        "riskgate.altered",
+        unit="{record}",
+        description="votes and decisions in the database that were not written by RiskGate",
+    )
 )
 
 

@@ -53,6 +53,19 @@ _PENDING = sa.select(sa.func.count()).where(
 )
 _COUNT_PENDING = Query(_PENDING)
 _COUNT_PENDING_OF_THREAD = Query(_PENDING.where(approvals.c.thread_id == sa.bindparam("thread_id")))
+_PENDING_EVERYWHERE = sa.text("""
+    WITH RECURSIVE tenants (tenant) AS (
+        SELECT min(tenant) FROM approvals
+        UNION ALL
+        SELECT (SELECT min(approvals.tenant) FROM approvals WHERE approvals.tenant > tenants.tenant)
+        FROM tenants WHERE tenants.tenant IS NOT NULL
+    )
+    SELECT count(*), min(approvals.create_us)
+    FROM tenants CROSS JOIN approvals
+    WHERE approvals.tenant = tenants.tenant AND approvals.state = :pending AND approvals.expire_us > :now_us
+""")
+"""Hops from tenant to tenant along the index approvals_by_expiry, which begins with the tenant: it reads a row for each
+tenant and each pending approval, never the approvals of the past."""
 _ASKED = sa.select(sa.func.count(), sa.func.min(approvals.c.create_us)).where(
     _OF_USER, approvals.c.create_us > sa.bindparam("since_us"), approvals.c.create_us <= sa.bindparam("until_us")
 )
@@ -472,3 +485,9 @@ def open_approvals(connection: Connection, wanted: Wanted, after: tuple[int, str
 
 def _lock_name(tenant: str) -> str:
     return f"changes of {tenant}"
+
+
+def pending_everywhere(connection: Connection, now_us: int) -> tuple[int, int]:
+    """Return how many approvals of all tenants wait for a person, and when the oldest was created, 0 without one."""
+    row = connection.execute(_PENDING_EVERYWHERE, {"pending": str(ApprovalState.PENDING), "now_us": now_us}).one()
+    return row[0], row[1] or 0

@@ -17,7 +17,7 @@ KINDS = {
     "create_counter": "counter",
     "create_histogram": "histogram",
     "create_observable_gauge": "gauge",
-    "_gauge": "gauge",
+    "create_gauge": "gauge",
 }
 NAMED_ELSEWHERE = {"title": {"plan", "node {}"}, "method": {"{}"}, "name": {"{}"}}
 """Names that a call of span() takes from a variable: those of calls are methods."""
@@ -64,7 +64,7 @@ def metric_of(node: ast.Call) -> tuple[str, str, str] | None:
     if kind is None or not node.args or (name := text_of(node.args[0])) == "{}":
         return None
     units = [keyword.value for keyword in node.keywords if keyword.arg == "unit"]
-    unit = node.args[1] if called(node) == "_gauge" else (units or [ast.Constant("")])[0]
+    unit = node.args[1] if called(node) == "create_gauge" else (units or [ast.Constant("")])[0]
     return name, kind, text_of(unit)
 
 

@@ -5,11 +5,11 @@ Attributes are ids of the operator's forms and words from fixed lists: never a v
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, get_args
 
 from phylactery_chassis.telemetry import semconv
-from phylactery_chassis.telemetry.telemetry import meter
+from phylactery_chassis.telemetry.instruments import each, meter, start_at_zero
 
 Answer = Literal["", "accepted", "corrected", "refused", "off_topic", "command"]
 """What a message in a form came to: "refused" is asked again; empty for a message that answers no field."""
@@ -21,6 +21,13 @@ _sessions = meter().create_counter(
 _answers = meter().create_counter(
     semconv.AGENT_FORM_ANSWERS, unit="{message}", description="messages said in a form, by what they came to"
 )
+
+
+def begin(forms: Iterable[str], statuses: Iterable[str]) -> None:
+    """Export as 0 what is counted of each form; ``statuses`` are those in which a session ends."""
+    names = tuple(forms)
+    start_at_zero(_sessions, each({semconv.FORM: names, semconv.FORM_STATUS: (BEGUN, *statuses)}))
+    start_at_zero(_answers, each({semconv.FORM: names, semconv.FORM_ANSWER: filter(None, get_args(Answer))}))
 
 
 def answer_of(state: Mapping[str, Any], *, opens: bool) -> Answer:

@@ -7,13 +7,13 @@ so that no number of replicas passes it together. What was under way goes on, an
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 import sqlalchemy as sa
 from phylactery_chassis.auth.levels import GUEST, is_of_channel
 from phylactery_chassis.errors import ResourceExhausted
 from phylactery_chassis.telemetry import semconv
-from phylactery_chassis.telemetry.telemetry import meter
+from phylactery_chassis.telemetry.instruments import each, meter, start_at_zero
 from phylactery_chassis.util.clock import MICROSECONDS
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
@@ -30,8 +30,11 @@ SILENT: Final = "silent"
 """The share that such a message passed, where the person was told before."""
 _DAY_US: Final = 86_400 * MICROSECONDS
 
-_spent = meter().create_counter(
-    "agent.shares_spent", unit="{use}", description="uses refused because a person's share was used up"
+_spent = start_at_zero(
+    meter().create_counter(
+        "agent.shares_spent", unit="{use}", description="uses refused because a person's share was used up"
+    ),
+    each({semconv.SHARE: get_args(Kind)}),
 )
 
 

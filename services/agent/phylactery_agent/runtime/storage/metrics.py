@@ -5,16 +5,15 @@ No attribute holds a text, an id or a name that a person or a model chose: only 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable
 from typing import Final, get_args
 
 import sqlalchemy as sa
-from opentelemetry.metrics import CallbackOptions, Observation
-from phylactery_chassis.db.database import Database
-from phylactery_chassis.errors import DomainError
+from opentelemetry.metrics import Observation
+from phylactery_chassis.db.gauges import StoreGauges
 from phylactery_chassis.telemetry import semconv
-from phylactery_chassis.telemetry.telemetry import Ratio, meter
+from phylactery_chassis.telemetry.instruments import each, meter, start_at_zero
+from phylactery_chassis.telemetry.telemetry import Ratio
 from phylactery_chassis.util.clock import Clock
 from sqlalchemy.engine import Connection
 
@@ -23,14 +22,25 @@ from phylactery_agent.ports.handoff import EscalationPolicy
 from phylactery_agent.runtime.effects.outbox import OutboxKind
 from phylactery_agent.runtime.runs.status import ACTIVE, RunStatus
 from phylactery_agent.runtime.storage.records import Claim
-from phylactery_agent.runtime.storage.schema import ESCALATIONS, INBOX, OUTBOX, RUNS, TOOL_CALLS
-from phylactery_agent.tools.registry import ToolRegistry
+from phylactery_agent.runtime.storage.schema import (
+    ESCALATIONS,
+    INBOX,
+    IS_IN_DOUBT,
+    IS_UNENDED,
+    OUTBOX,
+    RUNS,
+    TOOL_CALLS,
+)
+from phylactery_agent.runtime.turn import canned_replies
+from phylactery_agent.tools.registry import BUILTIN, ToolRegistry
 
 SLO_MS: Final = {"text_fast_path": 2_000.0}
 """Maximum end-to-end time of a turn in milliseconds, by pathway; a turn that reaches it is a violation."""
 
 _SECONDS: Final = (0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 1_800, 3_600, 21_600, 86_400)
 """Histogram boundaries, up to a day: a run may wait that long for a person."""
+_SLA_MS: Final = (5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_000, 2_500, 5_000, 7_500, 10_000, 30_000, 60_000)
+"""Histogram boundaries of a turn; the target is one of them, so that a percentile near it is exact."""
 
 _turns = meter().create_counter(
     semconv.AGENT_TURNS, unit="{turn}", description="turns that ended, by status and reason"
@@ -48,13 +58,22 @@ _tool_calls = meter().create_counter(
     semconv.AGENT_TOOL_CALLS, unit="{call}", description="tool calls that came to stand in a state"
 )
 _route_ms = meter().create_histogram(
-    semconv.SLA_ROUTE_DECISION_MS, unit="ms", description="from a message to the choice of how it is served"
+    semconv.SLA_ROUTE_DECISION_MS,
+    unit="ms",
+    description="from a message to the choice of how it is served",
+    explicit_bucket_boundaries_advisory=_SLA_MS,
 )
 _typing_ms = meter().create_histogram(
-    semconv.SLA_TYPING_START_MS, unit="ms", description="from a message to the first event a client can be sent"
+    semconv.SLA_TYPING_START_MS,
+    unit="ms",
+    description="from a message to the first event a client can be sent",
+    explicit_bucket_boundaries_advisory=_SLA_MS,
 )
 _end_ms = meter().create_histogram(
-    semconv.SLA_END_TO_END_MS, unit="ms", description="from a message to the durable answer"
+    semconv.SLA_END_TO_END_MS,
+    unit="ms",
+    description="from a message to the durable answer",
+    explicit_bucket_boundaries_advisory=_SLA_MS,
 )
 _violations = meter().create_counter(
     semconv.SLA_VIOLATIONS, unit="{turn}", description="turns that took longer than their pathway may"
@@ -68,10 +87,42 @@ _claim_seconds = meter().create_histogram(
     description="from calling a person to the first claim",
     explicit_bucket_boundaries_advisory=_SECONDS,
 )
+start_at_zero(_violations, each({semconv.PATHWAY: SLO_MS}))
+start_at_zero(_escalations, each({semconv.ESCALATION_POLICY: get_args(EscalationPolicy)}))
 _failures = Ratio()
 meter().create_observable_gauge(
     semconv.SLA_ERROR_RATE, [_failures.observe], unit="1", description="failed turns among all, since the start"
 )
+
+
+_UNKNOWN_TO_RISKGATE: Final = ("NOT_PINNED", "DESCRIPTION_CHANGED", "SCHEMA_DIFFERS", "NOT_IN_CATALOG")
+_ENDINGS: Final = (
+    (RunStatus.DONE, "ANSWERED"),
+    (RunStatus.SUSPENDED, "AWAITING_APPROVAL"),
+    (RunStatus.CANCELLED, canned_replies.CANCELLED),
+    (RunStatus.DEAD, canned_replies.TOO_MANY_ATTEMPTS),
+    (RunStatus.FAILED, "EFFECT_IN_DOUBT"),
+    *((RunStatus.FAILED, reason) for reason in canned_replies.REASONS),
+)
+"""How a turn usually ends, and every way in which it fails."""
+
+
+def begin(graphs: Iterable[str], tools: ToolRegistry) -> None:
+    """Export as 0 what is counted by graph and by tool, before the first turn."""
+    by_graph = [{semconv.GEN_AI_AGENT: graph} for graph in graphs]
+    for counter in (_lease_losses, _turn_retries, _run_retries):
+        start_at_zero(counter, by_graph)
+    start_at_zero(
+        _turns,
+        (
+            {**graph, semconv.RUN_STATUS: status, semconv.FINISH_REASON: reason}
+            for graph in by_graph
+            for status, reason in _ENDINGS
+        ),
+    )
+    # a tool of an MCP server has its name from there, and counts by it only once RiskGate's catalog has it
+    own = (name for name in tools if tools.source_of(name) == BUILTIN)
+    start_at_zero(_tool_calls, each({semconv.GEN_AI_TOOL: [*own, semconv.OTHER], semconv.TOOL_CALL_STATE: EffectState}))
 
 
 class TurnTimes:
@@ -153,43 +204,25 @@ def run_retried(graph: str) -> None:
 
 
 def tool_call(tool: str, state: str, tools: ToolRegistry) -> None:
-    """Count a tool call that entered a state. An unregistered name is not recorded: it may be a model's own words."""
-    name = tool if tool in tools else semconv.OTHER
-    _tool_calls.add(1, {semconv.GEN_AI_TOOL: name, semconv.TOOL_CALL_STATE: state})
+    """Count a tool call that entered a state.
 
-
-_watched: list[Database] = []
-"""Kept for the process, as instruments are: a gauge is created once, cannot be removed, and has no owner to ask."""
-
-
-def watch(database: Database) -> Callable[[], None]:
-    """Include this database in the queue gauges, and return a function that removes it.
-
-    Agents that share a database each report the same numbers: aggregate by maximum, not by sum.
+    A name that is not registered, or that RiskGate's catalog does not have, is not recorded: it may be a model's own
+    words, or an MCP server's, which may name as many tools as it likes.
     """
-    _watched.append(database)
-    return lambda: _watched.remove(database)
+    known = tool in tools and tools.disabled_reason(tool) not in _UNKNOWN_TO_RISKGATE
+    _tool_calls.add(1, {semconv.GEN_AI_TOOL: tool if known else semconv.OTHER, semconv.TOOL_CALL_STATE: state})
 
 
-def _gauge(name: str, unit: str, description: str, read: Callable[[Connection], Iterable[Observation]]) -> None:
-    """Create an observable gauge from a read of each watched database."""
-
-    def observe(_options: CallbackOptions) -> Iterable[Observation]:
-        found: list[Observation] = []
-        for database in tuple(_watched):
-            with contextlib.suppress(DomainError):  # unknown while the store is unavailable, which health reports
-                found += database.read_sync(read)
-        return found
-
-    meter().create_observable_gauge(name, [observe], unit=unit, description=description)
+_gauges = StoreGauges()
+watch = _gauges.watch
 
 
-def _count(*conditions: sa.ColumnElement[bool]) -> Callable[[Connection], Iterable[Observation]]:
-    query = sa.select(sa.func.count()).where(*conditions)
-    return lambda connection: [Observation(connection.execute(query).scalar_one())]
+def _count(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> Callable[[Connection, int], Iterable[Observation]]:
+    query = sa.select(sa.func.count()).select_from(table).where(*conditions)
+    return lambda connection, _now_us: [Observation(connection.execute(query).scalar_one())]
 
 
-def _outbox(connection: Connection) -> Iterable[Observation]:
+def _outbox(connection: Connection, _now_us: int) -> Iterable[Observation]:
     """Return the number of waiting rows per kind, including kinds with none."""
     counted = sa.select(OUTBOX.c.kind, sa.func.count().label("depth"))
     query = counted.where(OUTBOX.c.state == "waiting").group_by(OUTBOX.c.kind)
@@ -198,11 +231,10 @@ def _outbox(connection: Connection) -> Iterable[Observation]:
     return [Observation(waiting.get(kind, 0), {semconv.OUTBOX_KIND: kind}) for kind in kinds]
 
 
-def _open_escalations(connection: Connection) -> Iterable[Observation]:
+def _open_escalations(connection: Connection, _now_us: int) -> Iterable[Observation]:
     """Return the number of escalations that have not ended, per policy and state."""
-    unended = ESCALATIONS.c.status.in_(("open", "claimed"))
     counted = sa.select(ESCALATIONS.c.policy, ESCALATIONS.c.status, sa.func.count().label("number"))
-    rows = connection.execute(counted.where(unended).group_by(ESCALATIONS.c.policy, ESCALATIONS.c.status))
+    rows = connection.execute(counted.where(IS_UNENDED).group_by(ESCALATIONS.c.policy, ESCALATIONS.c.status))
     found = {(row.policy, row.status): row.number for row in rows}
     every = [(policy, status) for policy in get_args(EscalationPolicy) for status in ("open", "claimed")]
     return [
@@ -211,31 +243,31 @@ def _open_escalations(connection: Connection) -> Iterable[Observation]:
     ]
 
 
-_gauge(
+_gauges.create_gauge(
     semconv.AGENT_ESCALATIONS_OPEN,
     "{escalation}",
     "conversations that wait for a person (open) or are with one (claimed), by policy",
     _open_escalations,
 )
-_gauge(
+_gauges.create_gauge(
     semconv.AGENT_QUEUE_DEPTH,
     "{turn}",
     "messages that are not answered yet, those being served included",
-    _count(INBOX.c.state == "waiting"),
+    _count(INBOX, INBOX.c.state == "waiting"),
 )
-_gauge(
+_gauges.create_gauge(
     semconv.AGENT_APPROVALS_WAITING,
     "{run}",
     "runs that wait for a person's approval",
-    _count(RUNS.c.status == RunStatus.SUSPENDED, RUNS.c.approval_id != ""),
+    _count(RUNS, RUNS.c.status == RunStatus.SUSPENDED, RUNS.c.approval_id != ""),
 )
-_gauge(
+_gauges.create_gauge(
     semconv.AGENT_EFFECTS_IN_DOUBT,
     "{call}",
     "effects with unknown outcome: each waits for a person",
-    _count(TOOL_CALLS.c.state == EffectState.IN_DOUBT),
+    _count(TOOL_CALLS, IS_IN_DOUBT),
 )
-_gauge(
+_gauges.create_gauge(
     semconv.AGENT_OUTBOX_DEPTH,
     "{message}",
     "outbox messages not yet delivered to RiskGate and memory, by kind",

@@ -192,9 +192,9 @@ _newest = (
     TOOL_CALLS.c.run_id,
     TOOL_CALLS.c.tool_call_id,
 )
-_doubted = TOOL_CALLS.c.state == EffectState.IN_DOUBT
+IS_IN_DOUBT = TOOL_CALLS.c.state == sa.literal_column(f"'{EffectState.IN_DOUBT}'")
 sa.Index("agent_tool_calls_by_user", *_newest)
-sa.Index("agent_tool_calls_in_doubt", *_newest, sqlite_where=_doubted, postgresql_where=_doubted)
+sa.Index("agent_tool_calls_in_doubt", *_newest, sqlite_where=IS_IN_DOUBT, postgresql_where=IS_IN_DOUBT)
 IS_KEPT = TOOL_CALLS.c.undo == sa.literal_column("'kept'")
 IS_OWED = TOOL_CALLS.c.told == sa.literal_column("'owed'")
 """With literal values, as in the indexes: with bound parameters a partial index is not used."""
@@ -362,13 +362,13 @@ ESCALATIONS = sa.Table(
     sa.Column("summary", SealedBytes("agent_escalations.summary", lost=b""), nullable=False),
     sa.UniqueConstraint("tenant", "user_id", "once", name="agent_escalations_once"),
 )
-_unended = ESCALATIONS.c.status.in_(("open", "claimed"))
+IS_UNENDED = ESCALATIONS.c.status.in_([sa.literal_column(f"'{status}'") for status in ("open", "claimed")])
 sa.Index(
     "agent_escalations_one_active",
     ESCALATIONS.c.thread_key,
     unique=True,
-    sqlite_where=_unended,
-    postgresql_where=_unended,
+    sqlite_where=IS_UNENDED,
+    postgresql_where=IS_UNENDED,
 )
 sa.Index("agent_escalations_by_thread", ESCALATIONS.c.thread_key)
 sa.Index(
