@@ -416,6 +416,27 @@ async def test_large_json_is_read_beside_the_event_loop_and_keeps_nobody_waiting
 # upstreams
 
 
+async def test_calls_count_by_whether_they_failed_and_from_zero(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    class Counter:
+        counts: dict[tuple[str, str], int] = {}  # noqa: RUF012 - of this test
+
+        def add(self, amount: int, labels: dict[str, str]) -> None:
+            about = labels["rpc.method"], labels["phylactery.rpc.outcome"]
+            self.counts[about] = self.counts.get(about, 0) + amount
+
+    monkeypatch.setattr("phylactery_chassis.telemetry.calls._calls", Counter())
+    async with open_door(tmp_path, {CHAT: "127.0.0.1:9"}) as door:
+        methods = known_services()[CHAT].methods_by_name
+        assert Counter.counts == {
+            (f"{CHAT}/{name}", outcome): 0 for name in methods for outcome in ("ok", "refused", "failed")
+        }
+        await door.call(GET_THREAD, {"threadId": "t"})
+        await door.call(GET_THREAD, "no JSON")
+        await door.call(f"/{CHAT}/NoSuchMethod")
+    counted = {about: count for about, count in Counter.counts.items() if count}
+    assert counted == {(GET_THREAD[1:], "failed"): 1, (GET_THREAD[1:], "refused"): 1}
+
+
 @pytest.mark.slow
 async def test_a_service_that_is_away_is_unavailable_without_its_address(tmp_path: Path):
     target = f"127.0.0.1:{lasting_port()}"

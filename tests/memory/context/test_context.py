@@ -143,6 +143,7 @@ def test_the_instruments_have_the_products_names_and_count_what_happens():
     assert (read.sum, dict(read.attributes)) == (3.5, {"phylactery.pathway": "tool_intent"})
     assert {p.attributes["phylactery.memory.layer"]: p.value for p in found["memory.write_count"]} == {
         "semantic": 1,
+        "profile": 0,
         "none": 1,
     }
     assert [p.value for p in found["memory.hit_ratio"]] == [0.75]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 from grpc import aio
 from phylactery.riskgate.v1 import riskgate_pb2, riskgate_pb2_grpc
@@ -247,3 +248,28 @@ async def test_either_signal_drains_and_ends_all(start, number):
     fleet.process.send_signal(number)
     assert (await fleet.ended())[0] == 0
     assert not any(alive(pid) for pid in told["workers"])
+
+
+@pytest.mark.slow
+async def test_each_worker_has_a_port_of_its_own_for_metrics_which_add_up(start, monkeypatch, call):
+    first = 0
+    while not first:
+        with socket.socket() as one, socket.socket() as next_one:
+            one.bind(("127.0.0.1", 0))
+            with contextlib.suppress(OSError, OverflowError):
+                next_one.bind(("127.0.0.1", one.getsockname()[1] + 1))
+                first = one.getsockname()[1]
+    monkeypatch.setenv("RISKGATE_METRICS_PORT", str(first))
+    fleet = start(workers=2)
+    told = await fleet.told()
+    await ask_all(int(told["port"]), call, range(20))
+    name = "rpc_server_calls_total"
+    evaluated = 'phylactery_rpc_outcome="ok",rpc_method="phylactery.riskgate.v1.RiskGateService/Evaluate"'
+    counts = []
+    async with httpx.AsyncClient(timeout=30, trust_env=False) as client:
+        for port in (first, first + 1):
+            page = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
+            [line] = [row for row in page.splitlines() if row.startswith(f"{name}{{{evaluated}")]
+            counts.append(float(line.split()[-1]))
+    assert sum(counts) == 20
+    assert await fleet.stop() == 0

@@ -77,18 +77,29 @@ async def _turns(folder: Path, collector: Collector) -> None:
         process.end()
 
 
+def counted(told: Collector, name: str) -> dict[Any, Any]:
+    """The points of a counter that are not 0, as every known one is from the start."""
+    return {about: count for about, count in told.points(name).items() if count}
+
+
 def test_turns_and_runs_are_counted_by_how_they_ended(told: Collector) -> None:
     done = about(agent="secured", status="done", reason="ANSWERED")
     waits = about(agent="secured", status="suspended", reason="AWAITING_APPROVAL")
-    assert told.points(semconv.AGENT_TURNS) == {done: 2, waits: 1}
+    assert counted(told, semconv.AGENT_TURNS) == {done: 2, waits: 1}
     [(ended, (count, seconds))] = told.points(semconv.AGENT_RUN_DURATION).items()
     assert (ended, count) == (about(agent="secured", status="done"), 2)
     assert 0 < seconds < 120
     assert told.points(semconv.SLA_ERROR_RATE) == {frozenset(): 0}
 
 
+def test_what_did_not_happen_is_told_as_zero(told: Collector) -> None:
+    assert told.points(semconv.SLA_VIOLATIONS).keys() == {about(pathway="text_fast_path")}
+    assert told.points(semconv.AGENT_TOOL_CALLS)[about(tool="write_file", state="in_doubt")] == 0
+    assert told.points(semconv.AGENT_TURNS)[about(agent="secured", status="failed", reason="INTERNAL_ERROR")] == 0
+
+
 def test_tool_calls_are_counted_by_tool_and_state(told: Collector) -> None:
-    assert told.points(semconv.AGENT_TOOL_CALLS) == {
+    assert counted(told, semconv.AGENT_TOOL_CALLS) == {
         **{about(tool="read_file", state=state): 1 for state in ("proposed", "started", "finished")},
         about(tool="write_file", state="proposed"): 1,
     }
