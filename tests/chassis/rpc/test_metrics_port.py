@@ -19,7 +19,7 @@ from phylactery_chassis.settings import ServiceSettings
 from pydantic import ValidationError
 
 PAGE = b"# TYPE one counter\none_total 0.0\n"
-ASK = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+ASK = b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9464\r\n\r\n"
 
 
 async def healthy() -> bool:
@@ -92,6 +92,32 @@ async def test_it_says_what_it_is_and_no_name_or_version_of_what_serves_it():
         }
         assert await answer(port, ASK.replace(b"GET", b"HEAD")) == (200, headers, b"")
         assert (await answer(port, ASK.replace(b"/metrics", b"/metrics?name[]=x")))[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:9464", 200),
+        ("LOCALHOST", 200),
+        ("127.0.0.2", 200),
+        ("[::1]:9464", 200),
+        ("evil.example:9464", 403),  # a name that its owner lets lead here, in somebody's browser
+        ("127.0.0.1.evil.example", 403),
+        ("localhost.evil.example", 403),
+        ("user@evil.example", 403),
+        ("192.0.2.7", 403),
+        ("127.0.0.1\r\nHOST: evil.example", 403),
+        ("[::1", 403),
+        ("", 403),
+    ],
+)
+async def test_on_loopback_a_page_in_a_browser_here_reads_nothing_by_a_name_of_its_own(host: str, status: int):
+    request = ASK.replace(b"127.0.0.1:9464", host.encode())
+    async with serving() as port:
+        assert (await answer(port, request))[0] == status
+    elsewhere = await start_metrics(lambda: PAGE, "0.0.0.0", 0, "MEMORY_")
+    assert (await answer(elsewhere.port, request))[0] == 200  # there others name it as they like
+    await elsewhere.stop()
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
 
 from phylactery_chassis.rpc.listeners import bound, saying_why
+from phylactery_chassis.settings import is_loopback
 from phylactery_chassis.telemetry.logs import Sampled, get_logger
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -24,6 +26,7 @@ _HEAD_BYTES = 8 * 1024
 _HEAD_SECONDS, _PAGE_SECONDS, _WRITE_SECONDS = 5.0, 8.0, 10.0
 """Prometheus gives up after 10 seconds by default; a page that takes longer is answered with 503 before that."""
 _FRESH_SECONDS = 1.0
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([0-9a-z.-]+))(?::[0-9]+)?")
 
 Page = Callable[[], bytes]
 
@@ -53,7 +56,7 @@ async def start_metrics(page: Page | None, host: str, port: int | None, prefix: 
         return MetricsServer(None)
     with saying_why(host, port, f"{prefix}METRICS_PORT or {prefix}METRICS_HOST"):
         listening = bound(host, port, shared=False)
-    endpoint = _Endpoint(page)
+    endpoint = _Endpoint(page, local=is_loopback(host))
     server = await asyncio.start_server(endpoint.serve, sock=listening, limit=_HEAD_BYTES)
     return MetricsServer(listening.getsockname()[1], server, endpoint)
 
@@ -63,6 +66,9 @@ class _Endpoint:
     """Answers requests, each on a connection of its own."""
 
     page: Page
+    local: bool
+    """True if only this machine reaches the port. A browser here does too: by a name of its own that leads to loopback
+    (DNS rebinding) a page could read the answer, so none is given to such a name."""
     _open: dict[asyncio.StreamWriter, None] = field(default_factory=dict)
     """In the order they came."""
     _made: asyncio.Future[bytes] | None = None
@@ -93,24 +99,29 @@ class _Endpoint:
             writer.transport.abort()
 
     async def _respond(self, head: bytes) -> bytes:
-        """Return the response to the head of a request, of which only the first line matters: nothing is sent here."""
+        """Return the response to the head of a request; a body is not read, because nothing is sent here."""
         match head.split(b"\r\n", 1)[0].split(b" "):
             case [b"GET" | b"HEAD" as method, target, version] if version.startswith(b"HTTP/1."):
+                if self.local and not _asks_loopback(head):
+                    return _response(HTTPStatus.FORBIDDEN, b"on loopback the metrics have no name but localhost\n")
                 if target.split(b"?")[0] != PATH.encode():
                     return _response(HTTPStatus.NOT_FOUND, f"the metrics are at {PATH}\n".encode())
-                try:
-                    page = await asyncio.wait_for(asyncio.shield(self._fresh()), _PAGE_SECONDS)
-                except TimeoutError:
-                    self._log.warning("the metrics were not read in time", key="slow", seconds=_PAGE_SECONDS)
-                    return _response(HTTPStatus.SERVICE_UNAVAILABLE, b"the metrics take too long to read\n")
-                except Exception as error:  # noqa: BLE001 - its text may hold a value, and the port stays open
-                    self._log.warning("the metrics cannot be read", key="error", error=type(error).__name__)
-                    return _response(HTTPStatus.INTERNAL_SERVER_ERROR, b"the metrics cannot be read; see the log\n")
-                return _response(HTTPStatus.OK, page, CONTENT_TYPE, with_body=method == b"GET")
+                return await self._read(with_body=method == b"GET")
             case [_, _, version] if version.startswith(b"HTTP/1."):
                 return _response(HTTPStatus.METHOD_NOT_ALLOWED, b"the metrics can only be read\n", allow="GET, HEAD")
             case _:
                 return _response(HTTPStatus.BAD_REQUEST, b"this is not a request of HTTP/1.1\n")
+
+    async def _read(self, *, with_body: bool) -> bytes:
+        try:
+            page = await asyncio.wait_for(asyncio.shield(self._fresh()), _PAGE_SECONDS)
+        except TimeoutError:
+            self._log.warning("the metrics were not read in time", key="slow", seconds=_PAGE_SECONDS)
+            return _response(HTTPStatus.SERVICE_UNAVAILABLE, b"the metrics take too long to read\n")
+        except Exception as error:  # noqa: BLE001 - its text may hold a value, and the port stays open
+            self._log.warning("the metrics cannot be read", key="error", error=type(error).__name__)
+            return _response(HTTPStatus.INTERNAL_SERVER_ERROR, b"the metrics cannot be read; see the log\n")
+        return _response(HTTPStatus.OK, page, CONTENT_TYPE, with_body=with_body)
 
     def _fresh(self) -> asyncio.Future[bytes]:
         """Return the page, made now unless it was made, or begun, a moment ago.
@@ -121,6 +132,13 @@ class _Endpoint:
         if self._made is None or (self._made.done() and loop.time() - self._made_at >= _FRESH_SECONDS):
             self._made, self._made_at = loop.run_in_executor(None, self.page), loop.time()
         return self._made
+
+
+def _asks_loopback(head: bytes) -> bool:
+    """Return True if a request names this machine as its host, or none."""
+    hosts = [line.partition(b":")[2].strip() for line in head.split(b"\r\n")[1:] if line.lower().startswith(b"host:")]
+    named = [_HOST.fullmatch(host.lower().decode("latin-1")) for host in hosts]
+    return all(found is not None and is_loopback(found[1] or found[2]) for found in named)
 
 
 async def _head_of(reader: asyncio.StreamReader) -> bytes:
