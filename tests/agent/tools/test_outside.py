@@ -5,7 +5,8 @@ from __future__ import annotations
 from ipaddress import ip_address
 
 import pytest
-from phylactery_agent.tools.network_policy import UrlError, is_public, read_allowed, read_url
+from phylactery_agent.tools.network_policy import UrlError, read_allowed, read_url
+from phylactery_chassis.util.addresses import is_public
 
 
 @pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "64:ff9b::5db8:d822"])

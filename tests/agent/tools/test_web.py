@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from phylactery_agent.tools.builtin.web import MAX_REDIRECTS, WebTools
 from phylactery_agent.tools.contract import Invocation, ToolFailedError
-from phylactery_agent.tools.network_policy import WebSettings, is_public, read_allowed
+from phylactery_agent.tools.network_policy import WebSettings, read_allowed
+from phylactery_chassis.util.addresses import is_public
 from phylactery_agent.tools.specs import HttpGetArguments
 
 from tests.support.agent.graph import FakeMemories, FakeOutputs

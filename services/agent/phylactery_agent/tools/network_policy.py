@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+from phylactery_chassis.util.addresses import Address, is_public
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Scheme = Literal["http", "https"]
 
@@ -151,28 +152,6 @@ def _entry(text: str) -> AllowedHost:
         raise UrlError(f"{text[:100]!r}: {error}") from None
     own = (ipaddress.ip_network(named),) if named is not None else ()
     return AllowedHost(url.scheme, url.host, url.port, below, (*allowed, *own))
-
-
-_NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
-_NEVER: Final = tuple(
-    ipaddress.ip_network(one)
-    for one in ("168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "100::/64", "3fff::/20")
-)
-"""Ranges not treated as special by every Python release, and the cloud metadata address."""
-
-
-def is_public(address: Address) -> bool:
-    """Return True if an address is public: not private, loopback, link-local, shared or reserved."""
-    if isinstance(address, ipaddress.IPv6Address):
-        inside = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
-        if inside is None and address in _NAT64:
-            inside = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if inside is not None:
-            return is_public(inside)
-        if address.is_site_local:
-            return False
-    special = address.is_multicast or address.is_reserved or any(address in network for network in _NEVER)
-    return address.is_global and not special
 
 
 @dataclass(frozen=True, slots=True)
