@@ -63,6 +63,9 @@ from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.housekeeping import Housekeeping
 from phylactery_riskgate.keys.live import LiveKeys
 from phylactery_riskgate.keys.ring import KeysError
+from phylactery_riskgate.notices.config import NO_NOTICES, Notices, read_notices
+from phylactery_riskgate.notices.delivery import Deliveries
+from phylactery_riskgate.notices.outbox import Outbox
 from phylactery_riskgate.privacy.retention import Retention
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.tasks.inspection import Inspecting
@@ -81,10 +84,11 @@ class RiskGate:
     ) -> None:
         """Assemble the parts; open() must be called before the first request."""
         data_key = keys.ring.data_key
+        vault = Vault(data_key)
         self.live, self.keys, self.issuer = live, keys, settings.issuer
         self.audit = AuditLog(
             settings.log_name,
-            vault=Vault(data_key),
+            vault=vault,
             data_key_id=keys.ring.data_key_id,
             signer=lambda: keys.ring.signer,
             heads=HeadStore(settings.heads_dir, settings.keys_dir),
@@ -103,6 +107,7 @@ class RiskGate:
             KeyedHashes(data_key),
             VoteProofs(data_key),
             TextWork("reading"),
+            Outbox(notices_of(settings), vault),
         )
         self.tasks = Tasks(self.core, data_key, settings)
         self.redemptions = Redemptions(self.core)
@@ -118,6 +123,7 @@ class RiskGate:
         self.inspecting = Inspecting(self.core.threads)
         self.control = Control(self.core)
         self.retention = Retention(self.core, settings.retain_decisions_days)
+        self.deliveries = Deliveries(self.core)
         self.housekeeping = Housekeeping(self.core, self.tasks, self.watches, self.auditing, self.retention)
 
     async def open(self, fault: BundleError | None = None) -> None:
@@ -177,6 +183,17 @@ def find_bundle(settings: RiskGateSettings) -> tuple[LiveBundle, BundleError | N
         return LiveBundle(None), error
 
 
+def notices_of(settings: RiskGateSettings) -> Notices:
+    """Return the sinks of the settings' file, none without one. Raise StartError with file and line."""
+    path = settings.notices_file
+    if path is None:
+        return NO_NOTICES
+    try:
+        return read_notices(path)
+    except BundleError as error:
+        raise StartError("; ".join(str(one) for one in error.all)) from None
+
+
 def assemble(
     riskgate: RiskGate, database: Database, settings: RiskGateSettings, running: RunningCalls | None = None
 ) -> Service:
@@ -186,12 +203,14 @@ def assemble(
     async def begin() -> None:
         riskgate.housekeeping.start(settings.checkpoint_seconds)
         await riskgate.policies.begin()
+        await riskgate.deliveries.start()
 
     async def healthy() -> bool:
         return not riskgate.problem and await database.probe()
 
     async def end() -> None:
         unwatch()
+        await riskgate.deliveries.stop()
         await riskgate.housekeeping.stop()
         await riskgate.policies.end()
         riskgate.core.threads.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from phylactery_chassis.errors import DomainError
 from phylactery_chassis.telemetry.logs import get_logger
@@ -18,6 +19,7 @@ from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.keys.journal import KeyRecords
 from phylactery_riskgate.keys.ring import KeyRing
 from phylactery_riskgate.privacy.retention import Retention
+from phylactery_riskgate.store import notices
 from phylactery_riskgate.tasks.service import Tasks
 
 _log = get_logger("riskgate")
@@ -94,3 +96,6 @@ class Housekeeping:
         await self.prune_usage()
         await self._watches.prune()
         await self._tasks.prune()
+        now_us = self._core.clock.now_us()
+        while await self._core.write(partial(notices.prune, now_us=now_us)):
+            pass

@@ -12,6 +12,7 @@ from pydantic_settings import SettingsConfigDict
 
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 from phylactery_riskgate.keys.ring import SIGNING_FILE
+from phylactery_riskgate.notices.config import NOTICES_FILE
 
 _MAX_LOG_NAME = 128
 _DAY_SECONDS, _WEEK_SECONDS = 86_400, 604_800
@@ -70,6 +71,9 @@ class RiskGateSettings(ServiceSettings):
         16 * 1024 * 1024, ge=65_536, le=64 * 1024 * 1024, description="bytes of values one task keeps, before packing"
     )
     tasks_per_user: int = Field(1_000, ge=1, le=100_000, description="tasks one user may have open")
+    notices: Path | None = Field(
+        None, description="file of the sinks of notices; none is notices.yaml in the data folder, if there is one"
+    )
     checkpoint_every: int = Field(64, ge=1, le=100_000, description="audit entries after which a head is signed")
     checkpoint_seconds: float = Field(60.0, gt=0, description="time after which a head is signed, if entries came")
 
@@ -120,6 +124,12 @@ class RiskGateSettings(ServiceSettings):
     def keys_log_name(self) -> str:
         """Return the name of the audit log that `riskgate keys` writes; no serving process writes to it."""
         return f"{self.issuer}/keys"
+
+    @property
+    def notices_file(self) -> Path | None:
+        """Return the file of the sinks, None if none is named and there is none."""
+        usual = self.data_dir / NOTICES_FILE
+        return self.notices or (usual if usual.exists() else None)
 
     @property
     def signing_file(self) -> Path:

@@ -12,6 +12,7 @@ CREATE TABLE undo_failures (
 )
 """
 _BACK = {
+    "0019": ("DROP TABLE notices", "DROP TABLE notice_sinks"),
     "0018": ("DROP TABLE undo_failures", _UNDO_FAILURES),
     "0017": ("DROP INDEX audit_entries_by_decision", "ALTER TABLE audit_entries DROP COLUMN decision_id"),
 }

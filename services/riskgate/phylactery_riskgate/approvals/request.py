@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.approvals.model import Approval, ApprovalState
 from phylactery_riskgate.domain.bundle.bundle import Bundle
-from phylactery_riskgate.domain.model import BoundCall, Verdict
+from phylactery_riskgate.domain.model import ApprovalClass, BoundCall, Verdict
 from phylactery_riskgate.store import approvals as rows
 
 HOUR_SECONDS = 3_600
@@ -38,14 +38,15 @@ class Asking:
     now_us: int
 
 
-def new_approval(connection: Connection, asking: Asking, bundle: Bundle) -> Approval | DomainError:
-    """Return the approval to add, or the error that refuses it.
+def new_approval(
+    connection: Connection, asking: Asking, bundle: Bundle, wanted: ApprovalClass, seconds: int
+) -> Approval | DomainError:
+    """Return the approval to add, of class ``wanted`` and with that lifetime, or the error that refuses it.
 
     The errors are REJECTED_BEFORE, TOO_MANY_PENDING and TOO_MANY_ASKED. Counts are locked until the commit, so that the
     caps hold under concurrency. Raise BusyError.
     """
     rows.lock_requester(connection, asking.tenant, asking.requester)
-    wanted = next(known for known in bundle.classes if known.name == asking.verdict.approval_class)
     refused = (
         _rejected(connection, asking, bundle.rejected_stays_seconds)
         or _pending(connection, asking, "thread", bundle.max_pending_per_thread)
@@ -70,7 +71,7 @@ def new_approval(connection: Connection, asking: Asking, bundle: Bundle) -> Appr
         tool_call_id=asking.tool_call_id,
         requester=asking.requester,
         create_us=asking.now_us,
-        expire_us=asking.now_us + bundle.approval_ttl_seconds * MICROSECONDS,
+        expire_us=asking.now_us + seconds * MICROSECONDS,
         decision_id=new_id("de"),
         policy_ids=tuple(one.policy_id for one in asking.verdict.reasons if one.policy_id),
         args_commitment=asking.args_commitment,

@@ -165,7 +165,7 @@ class ApprovalService:
                 decide_us=now_us,
                 decided_by=who.subject,
             )
-        approval = rows.change_approval(connection, approval, now_us)
+        approval = self._core.change_approval(connection, approval, now_us)
         body = about(approval) | {"answer": "approve", "votes": len(approval.voters), "needed": approval.approvers}
         self._core.note(connection, Kind.APPROVAL_ANSWERED, who, now_us, body)
         return self._core.seen(connection, approval, who)
@@ -192,7 +192,7 @@ class ApprovalService:
             decided_by=who.subject,
             closed_reason=str(ClosedReason.REJECTED_BY_USER),
         )
-        approval = rows.change_approval(connection, approval, now_us)
+        approval = self._core.change_approval(connection, approval, now_us)
         body = about(approval) | {"answer": "reject"}
         words = {WORDS: asked.reason} if asked.reason else {}
         self._core.note(connection, Kind.APPROVAL_ANSWERED, who, now_us, body, values=words)
@@ -215,7 +215,7 @@ class ApprovalService:
             state=advance(approval.state, ApprovalEvent.CANCEL),
             closed_reason=str(ClosedReason.CANCELLED_BY_REQUESTER),
         )
-        approval = rows.change_approval(connection, approval, now_us)
+        approval = self._core.change_approval(connection, approval, now_us)
         body = about(approval) | {"answer": "cancel"}
         words = {WORDS: asked.reason} if asked.reason else {}
         self._core.note(connection, Kind.APPROVAL_ANSWERED, who, now_us, body, values=words)
@@ -254,7 +254,7 @@ class ApprovalService:
                     state=advance(approval.state, ApprovalEvent.CANCEL),
                     closed_reason=str(ClosedReason.TOO_MANY_ATTEMPTS),
                 )
-                approval = rows.change_approval(connection, approval, now_us)
+                approval = self._core.change_approval(connection, approval, now_us)
             rows.save_attempts(connection, approval)
         names = [str(factor) for factor in (failed if waiting else without_hash(failed))]
         body = about(approval) | {"answer": given, "failed": names, "attempts": approval.attempts}

@@ -20,6 +20,7 @@ _COMMANDS: Final = {
     "unfreeze": "phylactery_riskgate.cli.control:unfreeze",
     "undo": "phylactery_riskgate.cli.control:undo",
     "approvals": "phylactery_riskgate.cli.approvals.commands:app",
+    "notices": "phylactery_riskgate.cli.notices:app",
     "audit": "phylactery_riskgate.cli.audit.commands:app",
     "receipt": "phylactery_riskgate.cli.receipts:app",
     "catalog": "phylactery_riskgate.cli.catalog:app",

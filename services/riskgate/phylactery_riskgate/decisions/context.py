@@ -49,6 +49,7 @@ from phylactery_riskgate.domain.policy.evidence import TaskReader
 from phylactery_riskgate.domain.policy.usage import UsageReader
 from phylactery_riskgate.domain.views.view import CallView, call_view
 from phylactery_riskgate.keys.live import LiveKeys
+from phylactery_riskgate.notices.outbox import Outbox
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import DecisionRecord, find_decision, revoked_of
@@ -147,6 +148,7 @@ class DecisionContext:
     hashes: KeyedHashes
     votes: VoteProofs
     threads: TextWork
+    notices: Outbox
 
     async def write(self, work: Work[T | Refused]) -> T:
         """Run work durably and raise what it refused.
@@ -164,6 +166,7 @@ class DecisionContext:
                 break
             except BusyError:
                 await patience.wait()
+        self.notices.committed()
         if isinstance(result, Refused):
             raise result.error
         return result
@@ -183,6 +186,7 @@ class DecisionContext:
         They share one retry budget for other replicas, in their order.
         """
         ended, patience = await self.database.write_all(works), _Patience()
+        self.notices.committed()
         return [await self._came_to(work, result, patience) for work, result in zip(works, ended, strict=True)]
 
     async def _came_to(
@@ -386,6 +390,10 @@ class DecisionContext:
         view = call_view(bound, tool, previous.arguments, task=told.facts, full=full)
         return replace(seen, view=view, compared_id=last.id)
 
+    def call_of(self, connection: Connection, approval: Approval) -> BoundCall | None:
+        """Return the call an approval is for, or None once it was erased."""
+        return self._asked_for(connection, approval)[0]
+
     def _asked_for(self, connection: Connection, approval: Approval) -> tuple[BoundCall | None, TaskSnapshot]:
         """Return the call an approval is for (None once it was erased) and the task facts about it."""
         record = find_decision(connection, approval.tenant, approval.decision_id)
@@ -417,6 +425,18 @@ class DecisionContext:
         found = approval_rows.find_approval(connection, tenant, approval_id, lock=lock)
         return None if found is None else self.votes.checked(found)
 
+    def add_approval(self, connection: Connection, approval: Approval) -> Approval:
+        """Insert an approval, note whom to tell of it, and return it as stored."""
+        added = approval_rows.insert_approval(connection, approval)
+        self.notices.asked(connection, added)
+        return added
+
+    def change_approval(self, connection: Connection, approval: Approval, now_us: int) -> Approval:
+        """Update a changed approval, note whom to tell of it, and return it as stored."""
+        changed = approval_rows.change_approval(connection, approval, now_us)
+        self.notices.changed(connection, changed, now_us)
+        return changed
+
     def current(self, connection: Connection, approval: Approval, who: Principal, now_us: int) -> Approval:
         """Return the approval in its current state; one that is past its time is recorded as EXPIRED first."""
         if not approval.due(now_us):
@@ -424,7 +444,7 @@ class DecisionContext:
         expired = replace(
             approval, state=advance(approval.state, ApprovalEvent.EXPIRE), closed_reason=str(ClosedReason.EXPIRED)
         )
-        expired = approval_rows.change_approval(connection, expired, now_us)
+        expired = self.change_approval(connection, expired, now_us)
         self.note(connection, Kind.APPROVAL_CLOSED, who, now_us, about(expired))
         return expired
 

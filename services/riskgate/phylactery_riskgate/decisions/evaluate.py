@@ -64,7 +64,6 @@ from phylactery_riskgate.domain.intent.understood import task_of
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, freeze_reason, reason
-from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store import stops
@@ -438,9 +437,11 @@ class Evaluation:
             actor=who.actor,
         )
         decision_rows.insert_decision(connection, record)
+        if verdict.exceeded:
+            self._core.notices.limited(connection, record, verdict.exceeded[0], now_us)
         if approval is None:
             return Stored(record, bound, None, replayed=False)
-        approval = approval_rows.insert_approval(connection, approval)
+        approval = self._core.add_approval(connection, approval)
         return Stored(record, bound, self._core.seen(connection, approval, who), replayed=False)
 
     def _asked(self, connection: Connection, question: Question, kept: str, args_commitment: str) -> Approval | Refused:
@@ -459,7 +460,10 @@ class Evaluation:
             args_commitment=args_commitment,
             now_us=question.now_us,
         )
-        made = new_approval(connection, asking, question.engine.bundle)
+        bundle = question.engine.bundle
+        wanted = next(known for known in bundle.classes if known.name == verdict.approval_class)
+        seconds = self._core.notices.lifetime_seconds(bundle, wanted, who.tenant)
+        made = new_approval(connection, asking, bundle, wanted, seconds)
         if isinstance(made, Approval):
             return made
         self._note_asked(connection, question, {"reason": made.reason} | made.metadata)

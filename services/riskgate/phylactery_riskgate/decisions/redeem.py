@@ -37,7 +37,6 @@ from phylactery_riskgate.decisions.usage import usage_values
 from phylactery_riskgate.domain.intent.facts import uses_ask, without_ask
 from phylactery_riskgate.domain.intent.understood import task_of
 from phylactery_riskgate.domain.model import BoundCall, CallSite, CatalogTool, Decision, Stakes, Verdict
-from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import redemptions as rows
 from phylactery_riskgate.store import stops, undo
@@ -261,6 +260,9 @@ class Redemptions:
             _check_policy(verdict)
             attempt = replace(attempt, verdict=self._with_ask_used(connection, attempt))
         except _RefusalError as refused:
+            if refused.error.reason == "BUDGET_EXCEEDED":
+                limit = refused.error.metadata["budget"]
+                self._core.notices.limited(connection, attempt.decision, limit, attempt.now_us)
             return self._refused(connection, attempt.who, attempt.asked, attempt.claims, refused)
         return self._redeem(connection, attempt, bound, approval)
 
@@ -401,7 +403,7 @@ class Redemptions:
         who, asked, decision, now_us = attempt.who, attempt.asked, attempt.decision, attempt.now_us
         if approval is not None:
             redeemed = replace(approval, state=advance(approval.state, ApprovalEvent.REDEEM))
-            approval_rows.change_approval(connection, redeemed, now_us)
+            self._core.change_approval(connection, redeemed, now_us)
         receipt_id = new_id("rc")
         receipt = {
             "iss": self._core.issuer,
@@ -508,6 +510,9 @@ class Redemptions:
             body["reversals"] = [one._asdict() for one in reversals]
         place = self._core.note(connection, Kind.OUTCOME, who, now_us, body)
         rows.insert_outcome(connection, redemption, len(known), report, now_us=now_us, place=place)
+        record = report.outcome == IN_DOUBT and find_decision(connection, who.tenant, redemption.decision_id)
+        if record:
+            self._core.notices.in_doubt(connection, record, redemption.execution_id, now_us)
         if report.outcome == FAILED:  # nothing happened, so there is nothing to tell
             undo.mark_told(connection, who.tenant, who.subject, redemption.execution_id, now_us)
         failed = [(one.execution_id, one.error_code) for one in reversals if one.result == FAILED]

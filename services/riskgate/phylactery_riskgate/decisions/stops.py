@@ -163,12 +163,15 @@ class Control:
         now_us = self._core.clock.now_us()
         row = FreezeRow(*target, by_installation, now_us, who.subject, who.tenant, reason)
         rows.insert_freeze(connection, row)
+        self._core.notices.frozen(connection, row, now_us)
         return row, self._note(connection, Kind.FROZEN, who, target, now_us, reason)
 
     def _unfreeze(self, connection: Connection, who: Principal, target: Target, reason: str) -> Lifted | Refused:
         now_us = self._core.clock.now_us()
         if not rows.lift_freeze(connection, target, now_us, by_installation=_installation(who)):
             return Refused(_not_frozen(who, target))
+        row = FreezeRow(*target, _installation(who), now_us, who.subject, who.tenant, "")
+        self._core.notices.frozen(connection, row, now_us, lifted=True)
         place = self._note(connection, Kind.UNFROZEN, who, target, now_us, reason)
         return Lifted(place, any(_overlap(one.target, target) for one in rows.in_force(connection)))
 
@@ -221,7 +224,7 @@ class Control:
         closed = replace(
             approval, state=advance(approval.state, ApprovalEvent.CANCEL), closed_reason=str(ClosedReason.REVOKED)
         )
-        closed = approval_rows.change_approval(connection, closed, now_us)
+        closed = self._core.change_approval(connection, closed, now_us)
         self._core.note(connection, Kind.APPROVAL_CLOSED, requester, now_us, about(closed))
         return closed.id
 

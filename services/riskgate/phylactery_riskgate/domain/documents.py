@@ -118,8 +118,8 @@ class Document:
         """Return the document reduced to those of the given top-level keys that it has."""
         return Document(self.file, {key: self.data[key] for key in keys if key in self.data}, self.lines)
 
-    def parse(self, model: type[ModelT]) -> ModelT:
-        """Validate the content as a model.
+    def parse(self, model: type[ModelT], place_of: Callable[[Place], Place] = lambda place: place) -> ModelT:
+        """Validate the content as a model. ``place_of`` turns a place in the model into the place in the file.
 
         Raises:
             BundleError: it does not validate; lists every invalid place.
@@ -130,8 +130,9 @@ class Document:
             faults = Faults()
             told = error.errors(include_url=False, include_input=False, include_context=False)
             for one in told[:_MAX_FAULTS]:
-                where = "/".join(str(token) for token in one["loc"])
-                faults.add(self.error(one["loc"], f"{where or 'the document'}: {one['msg']}"))
+                place = place_of(one["loc"])
+                where = "/".join(str(token) for token in place)
+                faults.add(self.error(place, f"{where or 'the document'}: {one['msg']}"))
             faults.check()
             raise
 

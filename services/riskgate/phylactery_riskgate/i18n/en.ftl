@@ -103,6 +103,41 @@ doubt_length = Your message is too long for me to be sure.
 doubt_used-up = You asked for this once, and it has been done.
 doubt_any = I am not sure that you asked for this.
 
+## Notices: what people are told outside of a conversation
+
+notices_approval_waiting = { $requester } needs an approval to use { $tool }.
+notices_approval_reminder = Still waiting: { $requester } needs an approval to use { $tool }.
+notices_approval_decided_APPROVED = { $decided_by } approved that { $requester } uses { $tool }.
+notices_approval_decided_REJECTED = { $decided_by } rejected that { $requester } uses { $tool }.
+notices_approval_decided_CANCELLED = No longer waiting: { $requester } does not need { $tool } any more.
+notices_approval_expired = Nobody answered in time: { $requester } may not use { $tool }.
+notices_approval_expired_unused = Approved, but not used in time: { $tool } for { $requester } did not run.
+notices_calls_frozen_all = An operator has frozen all calls.
+notices_calls_frozen_tenant = An operator has frozen all calls of { $tenant }.
+notices_calls_frozen_user = An operator has frozen all calls of the user { $name }.
+notices_calls_frozen_actor = An operator has frozen everything that { $name } proposes.
+notices_calls_frozen_tool = An operator has frozen the tool { $name }.
+notices_calls_unfrozen_all = All calls are possible again: their freeze was lifted.
+notices_calls_unfrozen_tenant = Calls of { $tenant } are possible again: their freeze was lifted.
+notices_calls_unfrozen_user = Calls of the user { $name } are possible again: their freeze was lifted.
+notices_calls_unfrozen_actor = { $name } may propose calls again: its freeze was lifted.
+notices_calls_unfrozen_tool = The tool { $name } can be used again: its freeze was lifted.
+notices_limit_reached = { $requester } reached the limit { $limit }: { $tool } was not allowed.
+notices_effect_in_doubt = Nobody knows whether { $tool } took effect for { $requester }. Look where it acts, and report what you find.
+notices_test = This is a test. Notices arrive here.
+notices_how = To answer: riskgate approvals show { $id }
+notices_field_tool = Tool
+notices_field_requester = For
+notices_field_tenant = Organisation
+notices_field_amount = Amount
+notices_field_stakes = At stake
+notices_field_risk = Risk
+notices_field_class = Who answers
+notices_field_decided_by = Answered by
+notices_field_expires = Until
+notices_field_approval_id = Approval
+notices_field_execution_id = Execution
+
 ## riskgate approvals
 
 approvals_approval = approval

@@ -101,6 +101,41 @@ doubt_length = Tu mensaje es demasiado largo para que pueda estar seguro.
 doubt_used-up = Lo pediste una vez, y ya se hizo.
 doubt_any = No estoy seguro de que hayas pedido esto.
 
+## Avisos: lo que se le cuenta a la gente fuera de una conversación
+
+notices_approval_waiting = { $requester } necesita una aprobación para usar { $tool }.
+notices_approval_reminder = Sigue esperando: { $requester } necesita una aprobación para usar { $tool }.
+notices_approval_decided_APPROVED = { $decided_by } ha aprobado que { $requester } use { $tool }.
+notices_approval_decided_REJECTED = { $decided_by } ha rechazado que { $requester } use { $tool }.
+notices_approval_decided_CANCELLED = Ya no espera: { $requester } ya no necesita { $tool }.
+notices_approval_expired = Nadie ha respondido a tiempo: { $requester } no puede usar { $tool }.
+notices_approval_expired_unused = Aprobado, pero no usado a tiempo: { $tool } no se ha ejecutado para { $requester }.
+notices_calls_frozen_all = Un operador ha congelado todas las llamadas.
+notices_calls_frozen_tenant = Un operador ha congelado todas las llamadas de { $tenant }.
+notices_calls_frozen_user = Un operador ha congelado todas las llamadas del usuario { $name }.
+notices_calls_frozen_actor = Un operador ha congelado todo lo que propone { $name }.
+notices_calls_frozen_tool = Un operador ha congelado la herramienta { $name }.
+notices_calls_unfrozen_all = Todas las llamadas vuelven a ser posibles: ya no están congeladas.
+notices_calls_unfrozen_tenant = Las llamadas de { $tenant } vuelven a ser posibles: ya no están congeladas.
+notices_calls_unfrozen_user = Las llamadas del usuario { $name } vuelven a ser posibles: ya no están congeladas.
+notices_calls_unfrozen_actor = { $name } puede volver a proponer llamadas: ya no está congelado.
+notices_calls_unfrozen_tool = La herramienta { $name } se puede volver a usar: ya no está congelada.
+notices_limit_reached = { $requester } ha llegado al límite { $limit }: no se ha permitido { $tool }.
+notices_effect_in_doubt = Nadie sabe si { $tool } ha tenido efecto para { $requester }. Míralo donde actúa e informa de lo que encuentres.
+notices_test = Esto es una prueba. Los avisos llegan aquí.
+notices_how = Para responder: riskgate approvals show { $id }
+notices_field_tool = Herramienta
+notices_field_requester = Para
+notices_field_tenant = Organización
+notices_field_amount = Importe
+notices_field_stakes = En juego
+notices_field_risk = Riesgo
+notices_field_class = Quién responde
+notices_field_decided_by = Respondida por
+notices_field_expires = Hasta
+notices_field_approval_id = Aprobación
+notices_field_execution_id = Ejecución
+
 ## riskgate approvals
 
 approvals_approval = aprobación

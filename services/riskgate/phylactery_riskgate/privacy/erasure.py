@@ -23,6 +23,7 @@ from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import audit as log_rows
 from phylactery_riskgate.store import audit_search as rows
+from phylactery_riskgate.store import notices as notice_rows
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.tasks.service import Tasks
 
@@ -57,6 +58,8 @@ class Erasure:
                 more = await self._core.write(partial(self._erase, who=who, asked=asked, found=found))
                 records = (*done.records, *more.records)[-MAX_REFERENCES:]
                 done = Erased(done.erased + more.erased, done.kept_open + more.kept_open, records)
+        if asked.filter is not None:
+            await self._core.write(partial(_drop_notices, who=who, wanted=asked.filter))
         while asked.filter is not None:
             ended, record = await self._core.write(partial(self._end_tasks, who=who, asked=asked, wanted=asked.filter))
             self._tasks.forget(ended)
@@ -104,6 +107,13 @@ class Erasure:
         body = {"entries": {}, "erased": 0, "kept_open": 0, "tasks": len(ended), "selected": _selected(wanted)}
         now_us = self._core.clock.now_us()
         return ended, self._core.note(connection, Kind.VALUES_ERASED, who, now_us, body, values={WORDS: asked.reason})
+
+
+def _drop_notices(connection: Connection, who: Principal, wanted: FilterInput) -> None:
+    """Drop the notices about a person whose values are erased, except those of approvals that are still open."""
+    if wanted.subject:
+        kept = approval_rows.find_open(connection, who.tenant, wanted.subject)
+        notice_rows.erase_of(connection, who.tenant, wanted.subject, but=kept)
 
 
 def _named(connection: Connection, who: Principal, places: list[Place]) -> list[rows.FoundEntry]:

@@ -12,6 +12,7 @@ from phylactery_riskgate.store import locks
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.audit_search import SYSTEM_TENANT
 from phylactery_riskgate.store.decisions import PERMITS_OVER, CallKey
+from phylactery_riskgate.store.notices import erase_about
 from phylactery_riskgate.store.redemptions import find_redemption, outcome_reports
 from phylactery_riskgate.store.tables import (
     approval_changes,
@@ -108,11 +109,13 @@ def empty_call(connection: Connection, key: CallKey) -> None:
     ):
         if asked:
             connection.execute(sa.delete(table).where(table.c.tenant == key.tenant, column.in_(asked)))
+    erase_about(connection, key.tenant, asked)
     redemption = find_redemption(connection, key)
     if redemption is None:
         connection.execute(sa.delete(decisions).where(*_of_call(key), _D.revoke_us == 0))
     else:
         of_execution = {"tenant": key.tenant, "subject": key.subject, "execution_id": redemption.execution_id}
+        erase_about(connection, key.tenant, [redemption.execution_id])
         no_result = {"result_hash": "", "result_size": 0, "error_code": ""}
         for table, emptied in ((redemptions, {"receipt_claims": to_json({})}), (outcomes, no_result)):
             which = (table.c[name] == value for name, value in of_execution.items())

@@ -391,6 +391,50 @@ retractions = sa.Table(
     sa.Column("create_us", sa.BigInteger, nullable=False),
 )
 
+# what people are to be told, one row for each sink; see notices.outbox
+notices = sa.Table(
+    "notices",
+    METADATA,
+    sa.Column("id", _NAME, primary_key=True),
+    sa.Column("sink", sa.String(64), primary_key=True),
+    # what is told once, whoever notes it
+    sa.Column("once", _NAME, nullable=False),
+    sa.Column("event", sa.String(32), nullable=False),
+    sa.Column("tenant", _NAME, nullable=False),
+    sa.Column("subject", _NAME, nullable=False),
+    sa.Column("about", _NAME, nullable=False),
+    sa.Column("detail", sa.LargeBinary, nullable=False),
+    sa.Column("state", sa.String(16), nullable=False),
+    sa.Column("due_us", sa.BigInteger, nullable=False),
+    sa.Column("next_us", sa.BigInteger, nullable=False),
+    sa.Column("lease_us", sa.BigInteger, nullable=False),
+    sa.Column("claimed_by", _NAME, nullable=False),
+    sa.Column("tries", sa.Integer, nullable=False),
+    sa.Column("error", sa.String(64), nullable=False),
+    sa.Column("create_us", sa.BigInteger, nullable=False),
+    sa.Column("end_us", sa.BigInteger, nullable=False),
+    sa.UniqueConstraint("sink", "once", name="notices_once"),
+    sa.Index("notices_due", "sink", "state", "due_us"),
+    sa.Index("notices_in_order", "sink", "about", "state"),
+    sa.Index("notices_by_user", "tenant", "subject"),
+    sa.Index("notices_by_end", "end_us"),
+)
+
+notice_sinks = sa.Table(
+    "notice_sinks",
+    METADATA,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("fingerprint", _HASH, nullable=False),
+    # when it said that it is gone, 0 for never
+    sa.Column("disabled_us", sa.BigInteger, nullable=False),
+    # when it last took a notice; since when it takes none, and why
+    sa.Column("ok_us", sa.BigInteger, nullable=False),
+    sa.Column("fail_us", sa.BigInteger, nullable=False),
+    sa.Column("fails", sa.Integer, nullable=False),
+    sa.Column("error", sa.String(64), nullable=False),
+    sa.Column("told", sa.String(300), nullable=False),
+)
+
 
 def row_of(record: Any) -> dict[str, Any]:
     """Return the fields of a dataclass by name; unlike asdict, without copying values."""

@@ -123,9 +123,7 @@ def _close(  # noqa: PLR0917 - its only caller passes all of it
         if not approval or not approval.open:
             continue
         state, reason = advance(approval.state, ApprovalEvent.CANCEL), str(ClosedReason.RETRACTED)
-        approval = approval_rows.change_approval(
-            connection, replace(approval, state=state, closed_reason=reason), now_us
-        )
+        approval = core.change_approval(connection, replace(approval, state=state, closed_reason=reason), now_us)
         core.note(connection, Kind.APPROVAL_CLOSED, who, now_us, about(approval) | {"retracted_by": by_task_id})
         yield approval.id
 

@@ -134,7 +134,8 @@ class Bundle:
     """A loaded and validated bundle.
 
     ``hash`` covers every file except the signature. ``classes`` are in ascending order, ``levels`` start with the
-    lowest, and ``users`` are keyed by tenant and id. ``private_workspace`` says that nothing but the agent reads a
+    lowest, and ``users`` are keyed by tenant and id. ``approval_ttl_named`` says
+    that riskgate.yaml names the lifetime of approvals. ``private_workspace`` says that nothing but the agent reads a
     person's files, so that a file is theirs alone. ``case_tools`` are tools that only the cases in tests/ define.
     """
 
@@ -145,6 +146,7 @@ class Bundle:
     single_user: bool
     private_workspace: bool
     approval_ttl_seconds: int
+    approval_ttl_named: bool
     max_pending_per_thread: int
     max_pending_per_user: int
     max_asked_per_user_per_hour: int
@@ -241,6 +243,7 @@ def read_bundle(files: BundleFiles) -> Bundle:
         single_user=parsed.single_user,
         private_workspace=parsed.private_workspace,
         approval_ttl_seconds=parsed.approval_ttl_seconds,
+        approval_ttl_named="approval_ttl_seconds" in parsed.model_fields_set,
         max_pending_per_thread=parsed.max_pending_per_thread,
         max_pending_per_user=parsed.max_pending_per_user,
         max_asked_per_user_per_hour=parsed.max_asked_per_user_per_hour,

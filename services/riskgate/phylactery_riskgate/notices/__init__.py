@@ -1,0 +1,1 @@
+"""Notices: people are told that something waits or went wrong, by webhook, chat or mail, from a durable outbox."""

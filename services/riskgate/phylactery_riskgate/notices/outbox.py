@@ -1,0 +1,191 @@
+"""Notes what people are to be told, in the transaction of the record that it is about.
+
+A row holds ids and names, never what a call says: what a notice shows is read when it is sent, so that what was erased
+until then is not told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+
+import orjson
+from phylactery_chassis.util.clock import MICROSECONDS
+from phylactery_chassis.util.ids import new_id
+from sqlalchemy.engine import Connection
+
+from phylactery_riskgate.approvals.model import Approval, ApprovalState
+from phylactery_riskgate.audit.sealing import Vault
+from phylactery_riskgate.domain.bundle.bundle import Bundle
+from phylactery_riskgate.domain.model import ApprovalClass
+from phylactery_riskgate.notices.config import Called, Notices, Sink
+from phylactery_riskgate.notices.model import Event, NoticeRow, NoticeState
+from phylactery_riskgate.store import locks
+from phylactery_riskgate.store import notices as rows
+from phylactery_riskgate.store.decisions import DecisionRecord
+from phylactery_riskgate.store.stops import FreezeRow
+
+TOLD_LIFETIME_SECONDS = 86_400
+"""How long an approval of another person lives where somebody is told of it and the bundle does not say."""
+_HOUR_US = 3_600 * MICROSECONDS
+_DECIDED = frozenset({ApprovalState.APPROVED, ApprovalState.REJECTED, ApprovalState.CANCELLED})
+
+
+class Outbox:
+    """What the use cases note, for the sinks that want it."""
+
+    def __init__(self, notices: Notices, vault: Vault) -> None:
+        """Take the sinks, and the vault that seals names."""
+        self.notices, self._vault = notices, vault
+        self.listeners: list[Callable[[], None]] = []
+        """Called in the event loop once new notices are durable."""
+        self._news = False
+
+    def lifetime_seconds(self, bundle: Bundle, wanted: ApprovalClass, tenant: str) -> int:
+        """Return how long a new approval of a class waits: what the bundle says, or a day where somebody is told."""
+        called = Called(tenant, wanted.name, by_requester=wanted.who == "requester")
+        told = not called.by_requester and any(one.takes(Event.WAITING, called) for one in self.notices.sinks)
+        return TOLD_LIFETIME_SECONDS if told and not bundle.approval_ttl_named else bundle.approval_ttl_seconds
+
+    def asked(self, connection: Connection, approval: Approval) -> None:
+        """Note a new approval: that it waits, its reminders, and its end."""
+        self._approval(connection, approval, Event.WAITING, approval.create_us)
+        life_us = approval.expire_us - approval.create_us
+        for sink in self._wanting(Event.REMINDER, _called(approval)):
+            for percent in sorted(set(sink.entry.reminders)):
+                at_us = approval.create_us + life_us * percent // 100
+                self._approval(connection, approval, Event.REMINDER, at_us, f"/{percent}", [sink])
+        self._approval(connection, approval, Event.EXPIRED, approval.expire_us)
+
+    def changed(self, connection: Connection, approval: Approval, now_us: int) -> None:
+        """Note a change of an approval that people are told of; a call that ran is none."""
+        if approval.state in _DECIDED:
+            self._approval(connection, approval, Event.DECIDED, now_us, f"/{approval.state}")
+        elif approval.state is ApprovalState.EXPIRED:  # for one that was asked before there was a sink
+            self._approval(connection, approval, Event.EXPIRED, approval.expire_us)
+
+    def frozen(self, connection: Connection, row: FreezeRow, now_us: int, *, lifted: bool = False) -> None:
+        """Note a freeze, or that it was lifted."""
+        event = Event.UNFROZEN if lifted else Event.FROZEN
+        subject = row.name if str(row.scope) == "user" else ""
+        detail = {"scope": str(row.scope), "name": row.name, "by_installation": row.by_installation}
+        self._note(connection, event, Called(row.tenant), new_id("fz"), now_us, subject=subject, detail=detail)
+
+    def limited(self, connection: Connection, record: DecisionRecord, limit: str, now_us: int) -> None:
+        """Note that a call would have passed a limit, once in an hour for each user and limit."""
+        of = (record.tenant, record.subject, limit, str(now_us // _HOUR_US))
+        once = "limit-" + hashlib.sha256("\n".join(of).encode()).hexdigest()
+        called = Called(record.tenant, stakes=_known(record.stakes), risk=record.risk)
+        if not self._wanting(Event.LIMIT, called):
+            return
+        locks.take(connection, once)  # of two replicas one notes it, and neither waits for the other's commit
+        detail = {"limit": limit, "tool": record.tool}
+        self._note(connection, Event.LIMIT, called, once, now_us, subject=record.subject, detail=detail)
+
+    def in_doubt(self, connection: Connection, record: DecisionRecord, execution_id: str, now_us: int) -> None:
+        """Note an effect of which nobody knows whether it happened."""
+        of = (record.tenant, record.subject, execution_id)
+        once = "doubt-" + hashlib.sha256("\n".join(of).encode()).hexdigest()
+        called = Called(record.tenant, stakes=_known(record.stakes), risk=record.risk)
+        detail = {"tool": record.tool, "risk": record.risk, "stakes": record.stakes, "execution_id": execution_id}
+        self._note(
+            connection, Event.IN_DOUBT, called, once, now_us, subject=record.subject, about=execution_id, detail=detail
+        )
+
+    def committed(self) -> None:
+        """Tell the listeners that a transaction has ended which noted something. Runs in the event loop."""
+        if self._news:
+            self._news = False
+            for listener in self.listeners:
+                listener()
+
+    def opened(self, row: NoticeRow) -> Mapping[str, str]:
+        """Return the names sealed in a notice. Raise DataLoss."""
+        found: dict[str, str] = orjson.loads(self._vault.open(row.detail, _place(row.id))) if row.detail else {}
+        return found
+
+    def _approval(  # noqa: PLR0917 - its callers are here
+        self,
+        connection: Connection,
+        approval: Approval,
+        event: Event,
+        due_us: int,
+        more: str = "",
+        sinks: Iterable[Sink] | None = None,
+    ) -> None:
+        once = f"{approval.id}/{event}{more}"
+        self._note(
+            connection,
+            event,
+            _called(approval),
+            once,
+            due_us,
+            subject=approval.requester,
+            about=approval.id,
+            sinks=sinks,
+        )
+
+    def _note(
+        self,
+        connection: Connection,
+        event: Event,
+        called: Called,
+        once: str,
+        due_us: int,
+        *,
+        subject: str,
+        about: str = "",
+        detail: Mapping[str, object] | None = None,
+        sinks: Iterable[Sink] | None = None,
+    ) -> None:
+        """Insert one notice for each sink that wants it, all with one id."""
+        wanting = list(self._wanting(event, called) if sinks is None else sinks)
+        if not wanting:
+            return
+        notice_id = new_id("nt")
+        sealed = self._vault.seal(orjson.dumps(detail), _place(notice_id)) if detail else b""
+        made = [
+            NoticeRow(
+                id=notice_id,
+                sink=sink.name,
+                once=once,
+                event=str(event),
+                tenant=called.tenant,
+                subject=subject,
+                about=about,
+                detail=sealed,
+                state=str(NoticeState.OPEN),
+                due_us=due_us,
+                next_us=due_us,
+                lease_us=0,
+                claimed_by="",
+                tries=0,
+                error="",
+                create_us=due_us,
+                end_us=0,
+            )
+            for sink in wanting
+        ]
+        if rows.insert_notices(connection, made):
+            self._news = True
+
+    def _wanting(self, event: Event, called: Called) -> list[Sink]:
+        return [one for one in self.notices.sinks if one.takes(event, called)]
+
+
+def _called(approval: Approval) -> Called:
+    return Called(
+        approval.tenant,
+        approval.approval_class,
+        by_requester=approval.by_requester,
+        stakes=_known(approval.stakes),
+        risk=approval.risk,
+    )
+
+
+def _known(stakes: str) -> str:
+    return "" if stakes == "unspecified" else stakes
+
+
+def _place(notice_id: str) -> str:
+    return f"notice {notice_id}"

@@ -1,0 +1,117 @@
+"""notices.yaml: a wrong file is refused with its line, and no secret of it is repeated."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from phylactery_riskgate.domain.documents import BundleError
+from phylactery_riskgate.notices.config import Called, read_notices, schema
+from phylactery_riskgate.notices.model import Event
+
+from tests.support.riskgate.command import run
+
+WAITING = Called("acme", "peer")
+HEAD = "sinks:\n  - name: team\n    kind: slack\n"
+TWICE = HEAD + "    url: https://a.example/\n" + HEAD.removeprefix("sinks:\n") + "    url: https://b.example/\n"
+MAIL = "sinks:\n  - name: m\n    kind: email\n    server: m.example\n    sender: a@b.example\n    to: [c@d.example]\n"
+
+
+def faults_of(sinks, text: str) -> str:
+    sinks.file.write_text(text)
+    with pytest.raises(BundleError) as caught:
+        read_notices(sinks.file)
+    return "\n".join(str(one) for one in caught.value.all)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("", 1, "is empty"),
+        ("sinks: [", 2, ""),
+        ("sinks:\n  - name: team\n    kind: pigeon\n", 2, "pigeon"),
+        (HEAD + "    url: https://hooks.example/T/B\n    urgent: true\n", 5, "urgent"),
+        (HEAD + "    url: https://hooks.example/T/B\n    events: [approval.waits]\n", 5, "approval.waiting"),
+        (HEAD, 2, "url_file"),
+        (HEAD + "    url: http://hooks.example/T/SECRET-1\n", 2, "https"),
+        (HEAD + "    url: https://me:SECRET-1@hooks.example/\n", 2, "credentials"),
+        (HEAD + "    url: ftp://hooks.example/SECRET-1\n", 2, "https URL"),
+        (HEAD + "    url: https://hooks.example/ SECRET-1\n", 2, "https URL"),
+        (HEAD + "    url: https://hooks.example/a#SECRET-1\n", 2, "fragment"),
+        (HEAD + "    url_file: missing\n", 4, "cannot be read"),
+        (HEAD + "    url: https://hooks.example/T\n    token_file: empty\n", 5, "is empty"),
+        (HEAD + "    url: https://hooks.example/T\n    ca_file: missing\n", 5, "ca_file"),
+        (HEAD + "    url: https://hooks.example/T\n    timeout_seconds: 0\n", 5, "0.1"),
+        (HEAD + "    url: https://hooks.example/T\n    reminders: [100]\n", 5, "99"),
+        (TWICE, 5, "two sinks"),
+        ("link: https://gate.example/\nsinks: []\n", 1, "approval_id"),
+        ("sinks:\n  - {name: hook, kind: webhook, url: 'https://a.example/', secret_file: bad}\n", 2, "whsec_"),
+        ("sinks:\n  - {name: n, kind: ntfy, url: 'https://ntfy.example/'}\n", 2, "topic"),
+        ("sinks:\n  - name: m\n    kind: email\n    server: m.example\n    sender: a@b.example\n    to: [b]\n", 6, "pattern"),
+        (MAIL + "    tls: none\n", 2, "in clear"),
+        (MAIL + "    user: x\n", 2, "password_file"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_is_refused_with_its_line_and_without_its_secrets(sinks, text, line, says):
+    sinks.write_secret(sinks.folder / "empty", "")
+    sinks.write_secret(sinks.folder / "bad", "whsec_SECRET-1!")
+    told = faults_of(sinks, text)
+    assert f"notices.yaml:{line}: " in told
+    assert says in told
+    assert "SECRET-1" not in told
+
+
+def test_every_fault_of_a_file_is_told_at_once(sinks):
+    told = faults_of(sinks, HEAD + "    url: https://a.example/\n    stakes: [huge]\n    language: fr\n")
+    assert "notices.yaml:5: sinks/0/stakes/0" in told
+    assert "notices.yaml:6: sinks/0/language" in told
+
+
+def test_a_secret_file_that_others_may_read_is_refused(sinks, server):
+    sinks.secret.chmod(0o644)
+    sinks.write(sinks.hook(server))
+    with pytest.raises(BundleError, match=r"notices.yaml:\d: secret_file: .*chmod 600"):
+        read_notices(sinks.file)
+
+
+def test_a_sink_takes_the_events_classes_tenants_stakes_and_risks_it_names(sinks, server):
+    def takes(event=Event.WAITING, called=WAITING, **named):
+        sinks.write(sinks.hook(server, **named))
+        return read_notices(sinks.file).sinks[0].takes(event, called)
+
+    assert takes()
+    assert not takes(called=Called("acme", "self", by_requester=True))
+    assert takes(called=Called("acme", "self", by_requester=True), classes=["self"])
+    assert not takes(classes=["dual"])
+    assert not takes(events=["approval.decided"])
+    assert takes(tenants=["acme"])
+    assert not takes(tenants=["zeta"])
+    assert takes(Event.FROZEN, Called(""), tenants=["zeta"])
+    assert not takes(called=Called("acme", "peer", stakes="low"), stakes=["high", "critical"])
+    assert takes(called=Called("acme", "peer", stakes="high"), stakes=["high", "critical"])
+    assert not takes(called=Called("acme", "peer", risk="low"), risks=["high"])
+
+
+def test_the_published_schema_is_the_one_of_the_reader(sinks):
+    found = json.loads(run("notices", "schema").stdout)
+    assert found == schema()
+    kinds = found["properties"]["sinks"]["items"]["discriminator"]["mapping"]
+    assert set(kinds) == {"webhook", "slack", "teams", "discord", "ntfy", "email"}
+
+
+def test_check_tells_the_line_or_the_places_without_their_paths(sinks, server):
+    sinks.write(sinks.hook(server))
+    good = run("notices", "check", "--file", sinks.file)
+    assert good.exit_code == 0
+    assert f"http://127.0.0.1:{server.port}\n" in good.stdout
+    assert "token-in-the-path" not in good.stdout
+    sinks.file.write_text(HEAD + "    url: https://a.example/\n    show: all\n")
+    wrong = run("notices", "check", "--file", sinks.file)
+    assert wrong.exit_code == 1
+    assert "notices.yaml:5: sinks/0/show" in wrong.stdout
+
+
+async def test_riskgate_does_not_start_with_a_wrong_file(sinks, make_gate):
+    sinks.file.write_text(HEAD)
+    with pytest.raises(Exception, match=r"notices.yaml:2: "):
+        await make_gate(notices=sinks.file)
