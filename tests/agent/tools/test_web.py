@@ -16,8 +16,8 @@ import pytest
 from phylactery_agent.tools.builtin.web import MAX_REDIRECTS, WebTools
 from phylactery_agent.tools.contract import Invocation, ToolFailedError
 from phylactery_agent.tools.network_policy import WebSettings, read_allowed
-from phylactery_chassis.util.addresses import is_public
 from phylactery_agent.tools.specs import HttpGetArguments
+from phylactery_chassis.util.addresses import is_public
 
 from tests.support.agent.graph import FakeMemories, FakeOutputs
 from tests.support.servers.certificates import serving_context

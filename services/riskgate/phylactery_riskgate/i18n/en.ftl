@@ -201,4 +201,5 @@ approvals_watching = Watching { $target }. Ctrl-C ends.
 approvals_ask = [a]pprove  [r]eject  [s]kip  [q]uit
 approvals_ask_reason = Why? (you may leave it empty)
 approvals_lost = The connection was lost ({ $why }); trying again …
+approvals_hours = { $hours } h { $minutes } min
 approvals_minutes = { $minutes } min { $seconds } s

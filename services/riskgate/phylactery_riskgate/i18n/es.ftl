@@ -199,4 +199,5 @@ approvals_watching = Observando { $target }. Ctrl-C termina.
 approvals_ask = [a]probar  [r]echazar  [s]altar  [q] salir
 approvals_ask_reason = ¿Por qué? (puedes dejarlo vacío)
 approvals_lost = Se ha perdido la conexión ({ $why }); reintentando …
+approvals_hours = { $hours } h { $minutes } min
 approvals_minutes = { $minutes } min { $seconds } s

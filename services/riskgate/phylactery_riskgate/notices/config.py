@@ -38,7 +38,7 @@ EventName = Literal[
 ALL_EVENTS: Final[tuple[EventName, ...]] = EventName.__args__  # type: ignore[attr-defined]
 Level = Literal["low", "medium", "high", "critical"]
 Language = Literal["en", "es"]
-Address = Annotated[str, Field(pattern=r"^[^\s@<>,;\"\x00-\x1f\x7f]{1,64}@[^\s@<>,;\"\x00-\x1f\x7f]{1,190}$")]
+Address = Annotated[str, Field(pattern=r"^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,190}$")]
 FileName = Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"^[^\x00]*$")]
 
 

@@ -48,14 +48,15 @@ class _Result(NamedTuple):
 
 def send(sink: Sink, told: Told, now_us: int, line: Line) -> None:
     """Send one notice over a line. Raise SinkError."""
+    if not isinstance(sink.entry, HttpEntry):
+        mail(line, sink, mail_of(told, sink))
+        return
     try:
-        if isinstance(sink.entry, HttpEntry):
-            url = sink.url
-            post(line, sink, url, post_of(told, sink, url, now_us))
-        else:
-            mail(line, sink, mail_of(told, sink))
-    except ValueError as error:  # a secret file that holds no secret now
+        url = sink.url
+        made = post_of(told, sink, url, now_us)
+    except ValueError as error:  # a file that holds no secret, or no URL, any more
         raise SinkError("SECRET_UNUSABLE", str(error)) from None
+    post(line, sink, url, made)
 
 
 def line_for(sink: Sink) -> Line:
@@ -145,6 +146,8 @@ class Deliveries:
                 found = await self._next(sink)
             except DomainError as error:
                 _log.warning("notices are not sent now; they stay", sink=sink.name, reason=error.reason)
+            except Exception as error:  # noqa: BLE001 - a fault of one notice must not end its sink's loop
+                _log.error("a notice could not be sent; it stays", sink=sink.name, error=type(error).__name__)
             if found is None:
                 await pause(wake, rest)
             elif found.error is None:
@@ -213,11 +216,13 @@ class Deliveries:
 
     @staticmethod
     def _taken(connection: Connection, row: NoticeRow, now_us: int) -> None:
+        rows.lock_sink(connection, row.sink)
         rows.end(connection, row, NoticeState.SENT, now_us)
         rows.note_taken(connection, row.sink, now_us)
 
     @staticmethod
     def _refused(connection: Connection, row: NoticeRow, now_us: int, next_us: int, error: SinkError) -> None:
+        rows.lock_sink(connection, row.sink)
         rows.postpone(connection, row, next_us, error.code)
         rows.note_failed(connection, row.sink, now_us, error.code, error.told, gone=error.gone)
 

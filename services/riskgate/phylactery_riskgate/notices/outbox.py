@@ -60,7 +60,8 @@ class Outbox:
     def changed(self, connection: Connection, approval: Approval, now_us: int) -> None:
         """Note a change of an approval that people are told of; a call that ran is none."""
         if approval.state in _DECIDED:
-            self._approval(connection, approval, Event.DECIDED, now_us, f"/{approval.state}")
+            after_us = max(now_us, approval.create_us + 1)  # told after it waited, even if the clock was set back
+            self._approval(connection, approval, Event.DECIDED, after_us, f"/{approval.state}", next_us=now_us)
         elif approval.state is ApprovalState.EXPIRED:  # for one that was asked before there was a sink
             self._approval(connection, approval, Event.EXPIRED, approval.expire_us)
 
@@ -112,6 +113,8 @@ class Outbox:
         due_us: int,
         more: str = "",
         sinks: Iterable[Sink] | None = None,
+        *,
+        next_us: int = 0,
     ) -> None:
         once = f"{approval.id}/{event}{more}"
         self._note(
@@ -123,6 +126,7 @@ class Outbox:
             subject=approval.requester,
             about=approval.id,
             sinks=sinks,
+            next_us=next_us,
         )
 
     def _note(
@@ -137,6 +141,7 @@ class Outbox:
         about: str = "",
         detail: Mapping[str, object] | None = None,
         sinks: Iterable[Sink] | None = None,
+        next_us: int = 0,
     ) -> None:
         """Insert one notice for each sink that wants it, all with one id."""
         wanting = list(self._wanting(event, called) if sinks is None else sinks)
@@ -156,7 +161,7 @@ class Outbox:
                 detail=sealed,
                 state=str(NoticeState.OPEN),
                 due_us=due_us,
-                next_us=due_us,
+                next_us=next_us or due_us,
                 lease_us=0,
                 claimed_by="",
                 tries=0,

@@ -20,6 +20,7 @@ from email.message import EmailMessage
 from functools import lru_cache
 from http import HTTPStatus
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, Final
 
 from phylactery_chassis.util.addresses import is_never_a_peer, is_public
@@ -157,13 +158,15 @@ class Line:
 
 
 @lru_cache(maxsize=64)
-def _trust(ca_file: str | None) -> ssl.SSLContext:
+def _trust(ca_file: str | None, _stamp: tuple[int, ...]) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=ca_file)
 
 
 def _context(sink: Sink) -> ssl.SSLContext:
+    """Return what is trusted, read anew where the file has changed."""
     try:
-        return _trust(sink.ca_file)
+        seen = None if sink.ca_file is None else Path(sink.ca_file).stat()
+        return _trust(sink.ca_file, () if seen is None else (seen.st_ino, seen.st_size, seen.st_mtime_ns))
     except (OSError, ssl.SSLError):
         raise SinkError("CERTIFICATE", f"ca_file {sink.ca_file} holds no certificates that can be read") from None
 

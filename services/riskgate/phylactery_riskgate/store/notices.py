@@ -15,6 +15,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection, Row
 
 from phylactery_riskgate.notices.model import NoticeRow, NoticeState, SinkRow
+from phylactery_riskgate.store import locks
 from phylactery_riskgate.store.tables import notice_sinks, notices
 
 _DAY_US: Final = 86_400 * MICROSECONDS
@@ -126,6 +127,11 @@ def sinks_of(connection: Connection) -> list[SinkRow]:
     return [SinkRow(**row._asdict()) for row in connection.execute(sa.select(notice_sinks).order_by(_S.name))]
 
 
+def lock_sink(connection: Connection, name: str) -> None:
+    """Exclude other replicas from noting how a sink does, until the commit. Raise BusyError."""
+    locks.take(connection, f"notice sink {name}")
+
+
 def note_taken(connection: Connection, name: str, now_us: int) -> None:
     """Note that a sink took a notice."""
     values = {"ok_us": now_us, "fail_us": 0, "fails": 0, "error": "", "told": ""}
@@ -177,7 +183,12 @@ def _counts(row: Row[Any]) -> Counts:
 
 
 def prune(connection: Connection, now_us: int) -> int:
-    """Drop at most 1,000 notices that ended a week ago, or for which no sink was there; return how many."""
+    """Drop at most 1,000 notices that ended a week ago, or for which no sink was there; return how many.
+
+    Return 0 if another replica does it.
+    """
+    if not locks.try_take(connection, "old notices"):
+        return 0
     over = sa.or_(
         sa.and_(_N.end_us > 0, _N.end_us < now_us - _KEPT_US),
         sa.and_(_N.end_us == 0, _N.create_us < now_us - _LEFT_US),

@@ -23,6 +23,7 @@ _RISK_STYLES = {"low": "green", "medium": "yellow", "high": "bold red", "critica
 _CHANGE_STYLES = {"CHANGED": "bold yellow", "NEW": "bold cyan", "REMOVED": "bold red", "SAME": "dim"}
 _ORIGIN_STYLES = {"USER": "green", "REGISTRY": "", "POINTED": "yellow", "FOREIGN": "bold red"}
 _SHORT = 60
+_HOUR_SECONDS = 3_600
 _LINE = 160
 
 
@@ -183,7 +184,12 @@ class ApprovalView:
         if state_of(one) not in ("PENDING", "APPROVED"):
             return ""
         left = one.expire_time.seconds - int(time.time())
-        return self.say("minutes", minutes=left // 60, seconds=f"{left % 60:02}") if left > 0 else self.say("over")
+        if left <= 0:
+            return self.say("over")
+        if left >= _HOUR_SECONDS:
+            hours, rest = divmod(left // 60, 60)
+            return self.say("hours", hours=hours, minutes=f"{rest:02}")
+        return self.say("minutes", minutes=left // 60, seconds=f"{left % 60:02}")
 
 
 def _in_short(one: types_pb2.Approval) -> str:
