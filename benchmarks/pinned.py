@@ -30,8 +30,10 @@ class Server:
 
 
 @contextlib.contextmanager
-def riskgate(*, cores: set[int] | None = None, workers: int = 1, bundle: Path | None = None) -> Iterator[Server]:
-    """Run RiskGate with its own data folder, optionally on given cores and with another bundle."""
+def riskgate(
+    *, cores: set[int] | None = None, workers: int = 1, bundle: Path | None = None, notices: Path | None = None
+) -> Iterator[Server]:
+    """Run RiskGate with its own data folder, optionally on given cores, with another bundle, and with sinks."""
     with tempfile.TemporaryDirectory(prefix="phylactery-bench-") as folder:
         ready = Path(folder) / "ready.json"
         environment = os.environ | {
@@ -40,6 +42,7 @@ def riskgate(*, cores: set[int] | None = None, workers: int = 1, bundle: Path | 
             "RISKGATE_READY_FILE": str(ready),
             "RISKGATE_LOG_LEVEL": "WARNING",
             **({} if bundle is None else {"RISKGATE_BUNDLE": str(bundle)}),
+            **({} if notices is None else {"RISKGATE_NOTICES": str(notices)}),
         }
         start = f"import os; os.sched_setaffinity(0, {sorted(cores or os.sched_getaffinity(0))}); "
         start += f"from phylactery_riskgate.__main__ import serve; serve(workers={workers})"

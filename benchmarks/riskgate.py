@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import riskgate_audit, riskgate_decisions, riskgate_tasks, riskgate_wire
+from benchmarks import riskgate_audit, riskgate_decisions, riskgate_notices, riskgate_tasks, riskgate_wire
 from benchmarks.inspection import measure_inspection
 
 
@@ -12,4 +12,5 @@ async def run() -> None:
     measure_inspection()
     await riskgate_audit.run()
     await riskgate_wire.run()
+    await riskgate_notices.run()
     await riskgate_tasks.run()

@@ -166,7 +166,6 @@ class DecisionContext:
                 break
             except BusyError:
                 await patience.wait()
-        self.notices.committed()
         if isinstance(result, Refused):
             raise result.error
         return result
@@ -186,7 +185,6 @@ class DecisionContext:
         They share one retry budget for other replicas, in their order.
         """
         ended, patience = await self.database.write_all(works), _Patience()
-        self.notices.committed()
         return [await self._came_to(work, result, patience) for work, result in zip(works, ended, strict=True)]
 
     async def _came_to(

@@ -84,7 +84,13 @@ class Deliveries:
         await self._core.write(self._begin)
         self._threads = ThreadPoolExecutor(len(self._sinks), thread_name_prefix="notices")
         self._wake = {sink.name: asyncio.Event() for sink in self._sinks}
-        self._core.notices.listeners.append(self._news)
+        loop = asyncio.get_running_loop()
+
+        def news() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and nothing waits on it
+                loop.call_soon_threadsafe(self._news)
+
+        self._core.notices.listeners.append(news)
         self._tasks = [asyncio.create_task(self._serve(sink)) for sink in self._sinks]
         self._unobserve = metrics.observe(self._observed)
 

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 
 import orjson
+from phylactery_chassis.db.unit import unit_of
 from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_chassis.util.ids import new_id
 from sqlalchemy.engine import Connection
@@ -31,6 +32,28 @@ _HOUR_US = 3_600 * MICROSECONDS
 _DECIDED = frozenset({ApprovalState.APPROVED, ApprovalState.REJECTED, ApprovalState.CANCELLED})
 
 
+class _News:
+    """The part of a unit of work that tells the listeners once its notices are durable, and not before."""
+
+    def __init__(self, listeners: list[Callable[[], None]]) -> None:
+        self._listeners = listeners
+
+    def mark(self) -> None:
+        """Buffer nothing."""
+
+    def undo(self, mark: None) -> None:
+        """Buffer nothing; to look in vain costs one query."""
+
+    def flush(self, connection: Connection) -> None:
+        """Buffer nothing."""
+
+    def settle(self, *, committed: bool) -> None:
+        """Tell the listeners."""
+        if committed:
+            for listener in self._listeners.copy():
+                listener()
+
+
 class Outbox:
     """What the use cases note, for the sinks that want it."""
 
@@ -38,8 +61,7 @@ class Outbox:
         """Take the sinks, and the vault that seals names."""
         self.notices, self._vault = notices, vault
         self.listeners: list[Callable[[], None]] = []
-        """Called in the event loop once new notices are durable."""
-        self._news = False
+        """Called in the writer's thread once new notices are durable."""
 
     def lifetime_seconds(self, bundle: Bundle, wanted: ApprovalClass, tenant: str) -> int:
         """Return how long a new approval of a class waits: what the bundle says, or a day where somebody is told."""
@@ -92,13 +114,6 @@ class Outbox:
         self._note(
             connection, Event.IN_DOUBT, called, once, now_us, subject=record.subject, about=execution_id, detail=detail
         )
-
-    def committed(self) -> None:
-        """Tell the listeners that a transaction has ended which noted something. Runs in the event loop."""
-        if self._news:
-            self._news = False
-            for listener in self.listeners:
-                listener()
 
     def opened(self, row: NoticeRow) -> Mapping[str, str]:
         """Return the names sealed in a notice. Raise DataLoss."""
@@ -171,8 +186,9 @@ class Outbox:
             )
             for sink in wanting
         ]
-        if rows.insert_notices(connection, made):
-            self._news = True
+        unit = unit_of(connection)
+        if rows.insert_notices(connection, made) and unit is not None:
+            unit.part(self, lambda: _News(self.listeners))
 
     def _wanting(self, event: Event, called: Called) -> list[Sink]:
         return [one for one in self.notices.sinks if one.takes(event, called)]
