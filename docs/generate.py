@@ -21,6 +21,7 @@ from phylactery_chassis.settings import ServiceSettings
 from phylactery_forms.values.model import OPTIONS
 from phylactery_gateway.settings import GatewaySettings
 from phylactery_memory.settings import MemorySettings
+from phylactery_riskgate.notices.config import schema as notices_schema
 from phylactery_riskgate.settings import RiskGateSettings
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
@@ -310,6 +311,8 @@ def generate(out: Path) -> None:
     (out / "settings.md").write_text(settings_page(), encoding="utf-8")
     (out / "api.md").write_text(api_page(), encoding="utf-8")
     (out / "forms.md").write_text(forms_page(), encoding="utf-8")
+    schema = json.dumps(notices_schema(), indent=2, sort_keys=True)
+    (out / "notices.schema.json").write_text(f"{schema}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from phylactery_riskgate.settings import RiskGateSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 BUF = Path(sys.executable).with_name("buf")
-PAGES = ("api.md", "forms.md", "settings.md")
+PAGES = ("api.md", "forms.md", "notices.schema.json", "settings.md")
 
 
 @pytest.fixture(scope="module")
