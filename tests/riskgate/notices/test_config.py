@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
+import jsonschema_rs
 import pytest
+import yaml
 from phylactery_riskgate.domain.documents import BundleError
-from phylactery_riskgate.notices.config import Called, read_notices, schema
+from phylactery_riskgate.notices.config import Called, NoticesFile, read_notices, schema
 from phylactery_riskgate.notices.model import Event
+from pydantic import ValidationError
 
 from tests.support.riskgate.command import run
 
@@ -115,3 +120,32 @@ async def test_riskgate_does_not_start_with_a_wrong_file(sinks, make_gate):
     sinks.file.write_text(HEAD)
     with pytest.raises(Exception, match=r"notices.yaml:2: "):
         await make_gate(notices=sinks.file)
+
+
+def test_the_pages_examples_are_files_the_reader_and_the_schema_take():
+    page = (Path(__file__).resolve().parents[3] / "docs" / "notices.md").read_text("utf-8")
+    examples = [yaml.safe_load(one) for one in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
+    published = jsonschema_rs.validator_for(schema())
+    kinds = set()
+    for example in examples:
+        published.validate(example)
+        kinds |= {sink.kind for sink in NoticesFile.model_validate(example).sinks}
+    assert kinds == {"ntfy", "slack", "email", "teams", "webhook"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {},
+        {"sinks": [{"name": "a", "kind": "pigeon"}]},
+        {"sinks": [{"name": "A", "kind": "slack", "url": "https://a.example/"}]},
+        {"sinks": [{"name": "a", "kind": "slack", "url": "https://a.example/", "secret_file": "x"}]},
+        {"sinks": [{"name": "a", "kind": "webhook", "url": "https://a.example/"}]},
+        {"sinks": [{"name": "a", "kind": "slack", "url": "https://a.example/", "show": "everything"}]},
+        {"sinks": [], "more": 1},
+    ],
+)
+def test_what_the_reader_refuses_the_schema_refuses(wrong):
+    assert not jsonschema_rs.validator_for(schema()).is_valid(wrong)
+    with pytest.raises(ValidationError):
+        NoticesFile.model_validate(wrong)

@@ -10,6 +10,7 @@ import logging
 
 import pytest
 import sqlalchemy as sa
+import yaml
 from structlog.testing import capture_logs
 
 from tests.support.riskgate.notices import SECRET, arrivals, until
@@ -114,6 +115,74 @@ async def test_a_class_that_others_answer_lives_a_day_where_somebody_is_told_and
     assert life(await asked(await told_gate(sinks.hook(server), name="named", bundle=named))) == 700
     deaf = sinks.hook(server, events=["calls.frozen"])
     assert life(await asked(await told_gate(deaf, name="deaf"))) == 600
+
+
+async def test_a_late_notice_tells_what_was_decided_then_and_not_what_came_of_it(told_gate, sinks, server):
+    server.always = 500
+    gate = await told_gate(sinks.hook(server, events=["approval.decided"]))
+    approval = await asked(gate)
+    await gate.person("dora").approve(await gate.person("dora").get(approval.id))
+    await arrivals(server, 1)
+    await gate.person("ana").cancel(approval.id)
+    server.always = 200
+    gate.clock.advance(60)
+    await until(lambda: states(gate, "sent") == ["approval.decided"] * 2)
+    told = [one.json["data"]["state"] for one in server.taken]
+    assert told[-2:] == ["APPROVED", "CANCELLED"]
+
+
+async def test_an_amount_is_told_with_its_currency_and_one_that_is_sensitive_is_not(
+    told_gate, sinks, server, bundle_with
+):
+    bundle = bundle_with()
+    tools = yaml.safe_load((bundle / "tools.yaml").read_text())
+    payment = {
+        "description": "Pays.",
+        "description_es": "Paga.",
+        "risk": "high",
+        "effect": "irreversible",
+        "controls": ["/amount"],
+        "amount": "/amount",
+        "currency": "/currency",
+        "schema": {
+            "type": "object",
+            "properties": {
+                "amount": {"type": "number"},
+                "currency": {"type": "string", "enum": ["EUR", "canary words"]},
+            },
+            "required": ["amount", "currency"],
+            "additionalProperties": False,
+        },
+    }
+    tools["tools"] += [{"name": "transfer", **payment}, {"name": "gift", **payment, "sensitive": ["/amount"]}]
+    (bundle / "tools.yaml").write_text(json.dumps(tools))
+    gate = await told_gate(sinks.hook(server, show="arguments"), bundle=bundle)
+    calls = (("transfer", "EUR"), ("transfer", "canary words"), ("gift", "EUR"))
+    for number, (tool, currency) in enumerate(calls):
+        arguments = json.dumps({"amount": 250.5, "currency": currency})
+        await asked(gate, (tool, arguments), call_id=f"c{number}", run=f"r{number}")
+        gate.clock.advance(1)
+    data = [one.json["data"] for one in await arrivals(server, 3)]
+    assert [one.get("amount") for one in data] == ["250.5 EUR", "250.5", None]
+    assert "arguments" not in data[2]
+    assert "canary" not in "".join(one.body.decode() for one in server.taken)
+
+
+async def test_metrics_say_what_was_sent_what_failed_and_what_waits(told_gate, sinks, server):
+    from opentelemetry import metrics as api
+    from phylactery_riskgate.notices import metrics
+
+    server.answers = [500]
+    gate = await told_gate(sinks.hook(server))
+    await asked(gate)
+    await until(lambda: rows(gate)[0]["error"])
+    (waiting,) = metrics._waiting(api.CallbackOptions())
+    assert (waiting.value, waiting.attributes) == (1, {"phylactery.notice.sink": "hook"})
+    server.answers = [410]
+    gate.clock.advance(60)
+    await until(lambda: rows(gate, "notice_sinks")[0]["disabled_us"])
+    (disabled,) = metrics._disabled(api.CallbackOptions())
+    assert disabled.value == 1
 
 
 async def test_a_freeze_and_its_end_are_told_without_the_operators_words(told_gate, sinks, server):

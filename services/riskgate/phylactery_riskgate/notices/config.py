@@ -114,7 +114,7 @@ class WebhookEntry(HttpEntry):
 
 
 class SlackEntry(HttpEntry):
-    """An incoming webhook of Slack, or what takes the same (Mattermost, Rocket.Chat, Zulip)."""
+    """An incoming webhook of Slack."""
 
     kind: Literal["slack"]
 

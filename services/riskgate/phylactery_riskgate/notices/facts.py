@@ -37,7 +37,7 @@ def told_of(connection: Connection, core: DecisionContext, sink: Sink, link: str
     approval = core.find_approval(connection, row.tenant, row.about)
     if approval is None or not _stands(event, sink, approval):
         return None
-    facts, arguments = _of_approval(connection, core, sink, approval, event)
+    facts, arguments = _of_approval(connection, core, sink, approval, row)
     return Told(row.id, event, row.due_us, facts, arguments, link.replace("{approval_id}", approval.id))
 
 
@@ -56,16 +56,16 @@ def _stands(event: Event, sink: Sink, approval: Approval) -> bool:
 
 
 def _of_approval(
-    connection: Connection, core: DecisionContext, sink: Sink, approval: Approval, event: Event
+    connection: Connection, core: DecisionContext, sink: Sink, approval: Approval, row: NoticeRow
 ) -> tuple[Mapping[str, Any], tuple[tuple[str, str], ...]]:
-    used = approval.state is ApprovalState.EXPIRED and approval.decide_us
-    variant = "unused" if used else str(approval.state) if event is Event.DECIDED else ""
-    if event is Event.DECIDED and approval.state not in (ApprovalState.REJECTED, ApprovalState.CANCELLED):
-        variant = str(ApprovalState.APPROVED)  # it may have run since
+    decided = row.event == Event.DECIDED
+    state = row.once.rpartition("/")[2] if decided else str(approval.state)  # what was decided may have run since
+    unused = approval.state is ApprovalState.EXPIRED and approval.decide_us
+    by = approval.decided_by if decided and state != ApprovalState.CANCELLED else ""
     facts: dict[str, Any] = {
-        "variant": variant,
+        "variant": state if decided else "unused" if unused else "",
         "approval_id": approval.id,
-        "state": str(approval.state),
+        "state": state,
         "tool": approval.tool,
         "requester": approval.requester,
         "tenant": approval.tenant,
@@ -74,7 +74,7 @@ def _of_approval(
         "stakes": "" if approval.stakes == "unspecified" else approval.stakes,
         "created": time_text(approval.create_us),
         "expires": time_text(approval.expire_us),
-        "decided_by": approval.decided_by if event is Event.DECIDED else "",
+        "decided_by": by,
         "closed_reason": approval.closed_reason,
         "votes_needed": approval.approvers,
     }

@@ -29,6 +29,7 @@ from phylactery_riskgate.store.stops import FreezeRow
 TOLD_LIFETIME_SECONDS = 86_400
 """How long an approval of another person lives where somebody is told of it and the bundle does not say."""
 _HOUR_US = 3_600 * MICROSECONDS
+_NOT_SCHEDULED = (str(Event.WAITING), str(Event.DECIDED))
 _DECIDED = frozenset({ApprovalState.APPROVED, ApprovalState.REJECTED, ApprovalState.CANCELLED})
 
 
@@ -82,7 +83,9 @@ class Outbox:
     def changed(self, connection: Connection, approval: Approval, now_us: int) -> None:
         """Note a change of an approval that people are told of; a call that ran is none."""
         if approval.state in _DECIDED:
-            after_us = max(now_us, approval.create_us + 1)  # told after it waited, even if the clock was set back
+            # after what was noted before, even if the clock stood still or was set back meanwhile
+            names = [one.name for one in self._wanting(Event.DECIDED, _called(approval))]
+            after_us = max(now_us, rows.newest_due_us(connection, names, approval.id, _NOT_SCHEDULED) + 1)
             self._approval(connection, approval, Event.DECIDED, after_us, f"/{approval.state}", next_us=now_us)
         elif approval.state is ApprovalState.EXPIRED:  # for one that was asked before there was a sink
             self._approval(connection, approval, Event.EXPIRED, approval.expire_us)

@@ -37,6 +37,14 @@ def insert_notices(connection: Connection, rows: Sequence[NoticeRow]) -> int:
     return added
 
 
+def newest_due_us(connection: Connection, sinks: Collection[str], about: str, events: Collection[str]) -> int:
+    """Return the latest time at which sinks were to be told one of these events about the same, 0 for none."""
+    if not sinks:
+        return 0
+    of = (_N.sink.in_(sinks), _N.about == about, _N.event.in_(events))
+    return connection.execute(sa.select(sa.func.max(_N.due_us)).where(*of)).scalar() or 0
+
+
 def anything_due(connection: Connection, sink: str, now_us: int) -> bool:
     """Return True if a notice of a sink can be claimed, or may be."""
     query = sa.select(_N.id).where(_N.sink == sink, _N.state == _OPEN, _N.next_us <= now_us, _N.lease_us <= now_us)
