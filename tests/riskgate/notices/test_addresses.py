@@ -70,6 +70,20 @@ def test_a_name_with_any_address_that_is_not_public_is_refused_before_a_connecti
     assert "token" not in error.told
 
 
+@pytest.mark.parametrize("host", ["localhost", "127.1", "0x7f000001", "2130706433", "[::1]", "0"])
+def test_however_this_machine_is_written_it_is_refused(host, sinks):
+    error = tried(sinks, {"name": "team", "kind": "slack", "url": f"https://{host}:8443/x"})
+    assert error is not None
+    assert error.code == "ADDRESS_REFUSED"
+
+
+def test_a_mail_server_on_this_machine_is_refused_as_well(sinks):
+    mail = {"name": "m", "kind": "email", "server": "localhost", "sender": "a@b.example", "to": ["c@d.example"]}
+    error = tried(sinks, mail)
+    assert error is not None
+    assert error.code == "ADDRESS_REFUSED"
+
+
 @pytest.mark.parametrize("address", ["169.254.169.254", "fe80::1", "0.0.0.0", "224.0.0.1", "fd00:ec2::254"])
 def test_link_local_and_metadata_are_refused_even_where_private_is_allowed(address, sinks, resolving):
     resolving((address,))

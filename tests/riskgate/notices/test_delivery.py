@@ -11,6 +11,7 @@ import logging
 import pytest
 import sqlalchemy as sa
 import yaml
+from grpc import aio
 from structlog.testing import capture_logs
 
 from tests.support.riskgate.notices import SECRET, arrivals, until
@@ -228,6 +229,19 @@ async def test_a_limit_is_told_once_an_hour_for_a_user(told_gate, sinks, server,
     await ana.evaluate(tool_call("read_file", read, "later"))
     await arrivals(server, 2)
     assert len(rows(gate)) == 2
+
+
+async def test_a_storm_of_questions_is_told_once(told_gate, sinks, server):
+    gate = await told_gate(sinks.hook(server, events=["limit.reached"]))
+    for number in range(5):
+        await asked(gate, call_id=f"c{number}")
+    for number in range(5, 8):
+        with pytest.raises(aio.AioRpcError, match="pending"):
+            await asked(gate, call_id=f"c{number}")
+    (one,) = await arrivals(server, 1)
+    data = one.json["data"]
+    assert data | {"limit": "TOO_MANY_PENDING", "tool": "pay", "requester": "ana"} == data
+    assert len(rows(gate)) == 1
 
 
 async def test_a_notice_that_is_not_taken_comes_again_with_the_same_id_and_a_fresh_signature(told_gate, sinks, server):

@@ -98,7 +98,7 @@ def test_every_event_has_words_in_both_languages_whatever_the_names_hold(event, 
     scopes = ("all", "tenant", "user", "actor", "tool")
     states = ("APPROVED", "REJECTED", "CANCELLED")
     frozen = event in {Event.FROZEN, Event.UNFROZEN}
-    variants = scopes if frozen else states if event is Event.DECIDED else ("", "unused")
+    variants = scopes if frozen else states if event is Event.DECIDED else ("", "unused", "TOO_MANY_PENDING")
     for variant in variants:
         notice = told(
             event=event, variant=variant, requester=HOSTILE, name="x\ny", limit="reads", decided_by="dora",

@@ -64,6 +64,8 @@ from phylactery_riskgate.domain.intent.understood import task_of
 from phylactery_riskgate.domain.model import BoundCall, CallSite, Decision
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, freeze_reason, reason
+from phylactery_riskgate.notices.config import Called
+from phylactery_riskgate.notices.outbox import called_by
 from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store import stops
@@ -74,6 +76,8 @@ from phylactery_riskgate.store.redemptions import find_redemption
 from phylactery_riskgate.store.stops import FreezeRow
 from phylactery_riskgate.tasks.retractions import TakenBack
 from phylactery_riskgate.tasks.snapshot import TaskSnapshot, ask_body, told_values
+
+_STORMS = frozenset({"TOO_MANY_PENDING", "TOO_MANY_ASKED"})
 
 
 def permit_claims(record: DecisionRecord, bound: BoundCall, issuer: str, end_us: int) -> dict[str, Any]:
@@ -438,7 +442,8 @@ class Evaluation:
         )
         decision_rows.insert_decision(connection, record)
         if verdict.exceeded:
-            self._core.notices.limited(connection, record, verdict.exceeded[0], now_us)
+            limit = verdict.exceeded[0]
+            self._core.notices.limited(connection, called_by(record), record.subject, tool, limit, now_us)
         if approval is None:
             return Stored(record, bound, None, replayed=False)
         approval = self._core.add_approval(connection, approval)
@@ -467,6 +472,9 @@ class Evaluation:
         if isinstance(made, Approval):
             return made
         self._note_asked(connection, question, {"reason": made.reason} | made.metadata)
+        if made.reason in _STORMS:
+            called = Called(who.tenant, verdict.approval_class or "", risk=verdict.risk or "")
+            self._core.notices.limited(connection, called, who.subject, asked.call.tool, made.reason, question.now_us)
         return Refused(made)
 
     def _use(self, question: Question, approval: Approval, origin: DecisionRecord | None) -> Use:

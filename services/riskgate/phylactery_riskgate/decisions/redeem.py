@@ -37,6 +37,7 @@ from phylactery_riskgate.decisions.usage import usage_values
 from phylactery_riskgate.domain.intent.facts import uses_ask, without_ask
 from phylactery_riskgate.domain.intent.understood import task_of
 from phylactery_riskgate.domain.model import BoundCall, CallSite, CatalogTool, Decision, Stakes, Verdict
+from phylactery_riskgate.notices.outbox import called_by
 from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import redemptions as rows
 from phylactery_riskgate.store import stops, undo
@@ -261,8 +262,9 @@ class Redemptions:
             attempt = replace(attempt, verdict=self._with_ask_used(connection, attempt))
         except _RefusalError as refused:
             if refused.error.reason == "BUDGET_EXCEEDED":
-                limit = refused.error.metadata["budget"]
-                self._core.notices.limited(connection, attempt.decision, limit, attempt.now_us)
+                record, limit = attempt.decision, refused.error.metadata["budget"]
+                called = called_by(record)
+                self._core.notices.limited(connection, called, record.subject, record.tool, limit, attempt.now_us)
             return self._refused(connection, attempt.who, attempt.asked, attempt.claims, refused)
         return self._redeem(connection, attempt, bound, approval)
 

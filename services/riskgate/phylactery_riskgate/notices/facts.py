@@ -32,7 +32,7 @@ def told_of(connection: Connection, core: DecisionContext, sink: Sink, link: str
     if event not in OF_APPROVALS:
         names = core.notices.opened(row)
         whose = {} if event in _OF_OPERATORS else {"requester": row.subject}
-        about = {**names, **whose, "tenant": row.tenant, "variant": names.get("scope", "")}
+        about = {**names, **whose, "tenant": row.tenant, "variant": names.get("scope", names.get("limit", ""))}
         return Told(row.id, event, row.due_us, about)
     approval = core.find_approval(connection, row.tenant, row.about)
     if approval is None or not _stands(event, sink, approval):

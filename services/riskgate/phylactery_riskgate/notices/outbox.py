@@ -97,22 +97,26 @@ class Outbox:
         detail = {"scope": str(row.scope), "name": row.name, "by_installation": row.by_installation}
         self._note(connection, event, Called(row.tenant), new_id("fz"), now_us, subject=subject, detail=detail)
 
-    def limited(self, connection: Connection, record: DecisionRecord, limit: str, now_us: int) -> None:
-        """Note that a call would have passed a limit, once in an hour for each user and limit."""
-        of = (record.tenant, record.subject, limit, str(now_us // _HOUR_US))
+    def limited(  # noqa: PLR0917 - its callers pass all of it
+        self, connection: Connection, called: Called, subject: str, tool: str, limit: str, now_us: int
+    ) -> None:
+        """Note that a call would have passed a limit, once in an hour for each user and limit.
+
+        ``limit`` is the name of a budget, or the reason why no approval could be requested.
+        """
+        of = (called.tenant, subject, limit, str(now_us // _HOUR_US))
         once = "limit-" + hashlib.sha256("\n".join(of).encode()).hexdigest()
-        called = Called(record.tenant, stakes=_known(record.stakes), risk=record.risk)
         if not self._wanting(Event.LIMIT, called):
             return
         locks.take(connection, once)  # of two replicas one notes it, and neither waits for the other's commit
-        detail = {"limit": limit, "tool": record.tool}
-        self._note(connection, Event.LIMIT, called, once, now_us, subject=record.subject, detail=detail)
+        detail = {"limit": limit, "tool": tool}
+        self._note(connection, Event.LIMIT, called, once, now_us, subject=subject, detail=detail)
 
     def in_doubt(self, connection: Connection, record: DecisionRecord, execution_id: str, now_us: int) -> None:
         """Note an effect of which nobody knows whether it happened."""
         of = (record.tenant, record.subject, execution_id)
         once = "doubt-" + hashlib.sha256("\n".join(of).encode()).hexdigest()
-        called = Called(record.tenant, stakes=_known(record.stakes), risk=record.risk)
+        called = called_by(record)
         detail = {"tool": record.tool, "risk": record.risk, "stakes": record.stakes, "execution_id": execution_id}
         self._note(
             connection, Event.IN_DOUBT, called, once, now_us, subject=record.subject, about=execution_id, detail=detail
@@ -195,6 +199,11 @@ class Outbox:
 
     def _wanting(self, event: Event, called: Called) -> list[Sink]:
         return [one for one in self.notices.sinks if one.takes(event, called)]
+
+
+def called_by(record: DecisionRecord) -> Called:
+    """Return what sinks choose notices about a decided call by."""
+    return Called(record.tenant, stakes=_known(record.stakes), risk=record.risk)
 
 
 def _called(approval: Approval) -> Called:

@@ -110,8 +110,8 @@ class Erasure:
 
 
 def _drop_notices(connection: Connection, who: Principal, wanted: FilterInput) -> None:
-    """Drop the notices about a person whose values are erased, except those of approvals that are still open."""
-    if wanted.subject:
+    """Drop the notices about a person all of whose values are erased, except those of approvals still open."""
+    if set(_selected(wanted)) == {"subject"}:
         kept = approval_rows.find_open(connection, who.tenant, wanted.subject)
         notice_rows.erase_of(connection, who.tenant, wanted.subject, but=kept)
 
