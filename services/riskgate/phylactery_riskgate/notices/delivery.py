@@ -92,7 +92,7 @@ class Deliveries:
 
         self._core.notices.listeners.append(news)
         self._tasks = [asyncio.create_task(self._serve(sink)) for sink in self._sinks]
-        self._unobserve = metrics.observe(self._observed)
+        self._unobserve = metrics.observe([one.name for one in self._sinks], self._observed)
 
     async def stop(self) -> None:
         """End the loops; what is under way is cut off, and sent again later."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from opentelemetry.metrics import CallbackOptions, Observation
 from phylactery_chassis.telemetry import semconv
+from phylactery_chassis.telemetry.instruments import start_at_zero
 from phylactery_chassis.telemetry.telemetry import meter
 
 from phylactery_riskgate.store.notices import Counts
@@ -46,8 +47,10 @@ _looks: list[Callable[[], dict[str, tuple[Counts, bool]]]] = []
 """Each returns, by sink, the counts and whether it is disabled; one for each RiskGate of the process."""
 
 
-def observe(look: Callable[[], dict[str, tuple[Counts, bool]]]) -> Callable[[], None]:
-    """Report gauges by a function from now on; return what ends that."""
+def observe(sinks: Iterable[str], look: Callable[[], dict[str, tuple[Counts, bool]]]) -> Callable[[], None]:
+    """Report gauges of these sinks by a function from now on, and their counters as 0; return what ends that."""
+    for sink in sinks:
+        start_at_zero(_given_up, [{semconv.NOTICE_SINK: sink}])
     _looks.append(look)
     return lambda: _looks.remove(look)
 
@@ -68,5 +71,5 @@ meter().create_observable_gauge(
     semconv.NOTICES_WAITING, [_waiting], unit="{notice}", description="notices that a sink has not taken yet"
 )
 meter().create_observable_gauge(
-    semconv.NOTICES_DISABLED, [_disabled], unit="1", description="1 for a sink that said that it is gone"
+    semconv.NOTICES_DISABLED, [_disabled], unit="{sink}", description="1 for a sink that said that it is gone"
 )
