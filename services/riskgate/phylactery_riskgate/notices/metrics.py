@@ -7,8 +7,7 @@ from typing import Final
 
 from opentelemetry.metrics import CallbackOptions, Observation
 from phylactery_chassis.telemetry import semconv
-from phylactery_chassis.telemetry.instruments import start_at_zero
-from phylactery_chassis.telemetry.telemetry import meter
+from phylactery_chassis.telemetry.instruments import meter, start_at_zero
 
 from phylactery_riskgate.store.notices import Counts
 
