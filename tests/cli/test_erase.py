@@ -66,7 +66,9 @@ def test_a_person_goes_from_all_three_services_and_each_proves_it(stack: Stack) 
     done = run(stack, "ana", typed="y\n")
     assert done.exit_code == 0, done.output
     assert "Erase everything that agent, riskgate and memory hold about ana, for good?" in done.output
-    assert re.search(r"^agent +erased: threads 1, runs 3, turns 3, .*checkpoints \d", done.output, re.MULTILINE)
+    assert re.search(r"^agent +erased: threads 1, runs 3, turns 3, .*checkpoints \d", done.output, re.MULTILINE), (
+        done.output
+    )
     assert re.search(r"^riskgate +erased: the arguments of [1-9]\d* entries", done.output, re.MULTILINE)
     assert re.search(r"^memory +erased: threads 1, messages 6, memories 1, postings", done.output, re.MULTILINE)
     assert len(re.findall(r"^ +proof: era_\w+  sha256:[0-9a-f]{64}$", done.output, re.MULTILINE)) == 2
@@ -120,7 +122,8 @@ def test_without_the_agent_nothing_is_erased_because_it_might_write_again(stack:
     assert cut.output.count("not asked, because the agent might still write to it") == 2
     assert files_with(stack, MARK)
     relaunch(stack, "agent")
-    assert run(stack, "dan", "--yes").exit_code == 0
+    done = run(stack, "dan", "--yes")
+    assert done.exit_code == 0, done.output
     assert files_with(stack, MARK) == []
 
 

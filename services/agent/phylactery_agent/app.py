@@ -269,7 +269,13 @@ async def _assemble(settings: AgentSettings, clock: Clock, stack: AsyncExitStack
         on_hold=replicas.hold,
     )
     watcher = ApprovalWatcher(
-        runs, inbox, services, runner.wake, named_leases, interval_seconds=settings.approval_poll_seconds
+        runs,
+        inbox,
+        services,
+        runner.wake,
+        named_leases,
+        interval_seconds=settings.approval_poll_seconds,
+        held=runner.holds,
     )
     catalog = CatalogCheck(services.catalog, clock, tools, poll_seconds=settings.catalog_poll_seconds)
     privacy = Privacy(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from phylactery_agent.ports import LeaseLostError
 from phylactery_agent.runtime.dispatch import claims
 from phylactery_agent.runtime.dispatch.claims import ClaimStore, HeldError
 from phylactery_agent.runtime.dispatch.leases import hold_of
@@ -104,6 +105,21 @@ async def test_a_message_that_comes_while_its_user_is_erased_goes_with_the_threa
     assert removed.unhandled == [turn.turn_id]
     for table in ("agent_inbox", "agent_runs", "agent_threads", "agent_events"):
         assert replicated.rows(table, "thread_key") == []
+
+
+async def test_an_approval_that_is_withdrawn_while_another_process_holds_its_thread_is_noted_later(
+    replicated: Stores, elsewhere: Database
+) -> None:
+    """An erasure withdraws it: what noted that would be counted among what the person said."""
+    await replicated.accepted()
+    await replicated.end(await replicated.claimed(), "suspended", approval_id="ap_1")
+    [run] = await replicated.runs.awaiting_approval()
+    holding = NamedLeases(elsewhere, replicated.clock, "another")
+    assert await holding.take(hold_of(T1))
+    with pytest.raises(LeaseLostError):
+        await replicated.inbox.note_approval_decided(run, "CANCELLED")
+    await holding.drop(hold_of(T1))
+    assert await replicated.inbox.note_approval_decided(run, "CANCELLED") is not None
 
 
 async def test_a_thread_opened_while_its_user_is_erased_stays_whole(

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import json
 import shutil
 import signal
 import sqlite3
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
+import sqlalchemy as sa
 from grpc import aio
 from phylactery.agent.v1 import privacy_pb2, privacy_pb2_grpc
 from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_agent.runtime.effects import ledger
+from phylactery_agent.runtime.privacy import erase_user
 from phylactery_agent.runtime.privacy.erasure_store import Erasure, ErasureCounts, ErasureStore, of_user
 from phylactery_agent.runtime.storage.records import Owner
 from phylactery_agent.runtime.storage.schema import METADATA
+from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.util.ids import new_id
 
@@ -225,6 +230,51 @@ async def test_an_effect_under_way_is_in_doubt_at_riskgate_and_those_who_wait_ar
     assert await state_of(system, ana, approval_id) == types_pb2.APPROVAL_STATE_REDEEMED
     monkeypatch.undo()
     assert (await ana.say("repite hola", "t1")).run.status == DONE
+
+
+async def test_what_an_erasure_withdraws_is_no_turn_of_the_users(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(ana)
+    real, woken = erase_user.forget_noted, []
+
+    async def watched(*args: Any, **named: Any) -> None:
+        woken.append(await system.agent.watcher.poll_once())
+        await real(*args, **named)
+
+    monkeypatch.setattr(erase_user, "forget_noted", watched)
+    erasure = await erase(system.agent_channel, ana.metadata)
+    assert woken == [0]
+    assert (erasure.counts.runs, erasure.counts.turns) == (3, 3)
+
+
+@pytest.mark.parametrize("number", range(1, 6))
+async def test_a_turn_whose_write_is_under_way_leaves_no_row_behind_an_erasure(
+    system: System, ana: Person, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """The n-th write of the turn, its last one among them, is in the writer when the threads are held."""
+    real, under_way, go, numbers = TurnWrites._run, threading.Event(), threading.Event(), itertools.count(1)
+
+    def slow(self: TurnWrites, *given: Any) -> Any:
+        if next(numbers) == number:
+            under_way.set()
+            assert go.wait(ENDS_SECONDS)
+        return real(self, *given)
+
+    monkeypatch.setattr(TurnWrites, "_run", slow)
+    saying = asyncio.create_task(ana.say(APPEND, "t1"))
+    waiting = asyncio.create_task(asyncio.to_thread(under_way.wait, ENDS_SECONDS))
+    await asyncio.wait({saying, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    under_way.set()  # a turn with fewer writes has ended
+    erasing = asyncio.create_task(erase(system.agent_channel, ana.metadata))
+    await asyncio.sleep(0)
+    go.set()
+    await erasing
+    await asyncio.gather(saying, waiting, return_exceptions=True)
+    count = sa.func.count()
+    for _, table, _ in of_user(Owner("acme", "ana"), ()):
+        query = sa.select(count).select_from(table)
+        assert system.agent.database.read_sync(lambda c, query=query: c.scalar(query)) == 0, table.name
 
 
 @pytest.mark.slow

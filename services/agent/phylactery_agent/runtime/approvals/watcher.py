@@ -15,7 +15,7 @@ from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import pause
 from phylactery_chassis.util.crashpoints import reach
 
-from phylactery_agent.ports import GateRefusedError, GateUnavailableError
+from phylactery_agent.ports import GateRefusedError, GateUnavailableError, LeaseLostError
 from phylactery_agent.ports.services import Services
 from phylactery_agent.runtime.approvals.stream import Listener
 from phylactery_agent.runtime.dispatch.named_leases import NamedLeases
@@ -51,7 +51,14 @@ class ApprovalWatcher:
         named_leases: NamedLeases,
         *,
         interval_seconds: float,
+        held: Callable[[str], bool] = lambda _thread_key: False,
     ) -> None:
+        """``held`` returns whether this process keeps a thread from being served.
+
+        Such a thread is left alone: an erasure withdraws its approvals itself, and a turn that noted this would be
+        counted among what the person said.
+        """
+        self._held = held
         self._runs, self._inbox, self._services, self._wake = runs, inbox, services, wake
         self._named_leases = named_leases
         self._interval_seconds = interval_seconds
@@ -120,8 +127,13 @@ class ApprovalWatcher:
         listener = self._listeners.get(run.owner)
         if listener is not None:  # poll it again, unless the run stops waiting for it
             listener.not_answered(run.approval_id)
+        # only now: what an erasure withdraws is withdrawn after its threads are held, so it cannot be missed here
+        if self._held(run.thread_key):
+            return False
         try:
             turn = await self._inbox.note_approval_decided(run, state)
+        except LeaseLostError:  # another process keeps it from being served
+            return False
         except CommitUnknown:  # the turn may be committed, and no later round would add it again
             self._wake(run.thread_key)
             raise

@@ -202,6 +202,10 @@ class Dispatcher:
                 free.append(key)
         await self._named_leases.drop(*map(hold_of, free))
 
+    def holds(self, thread_key: str) -> bool:
+        """Return True if this process keeps a thread from being served."""
+        return thread_key in self._held
+
     def preempt(self, thread_key: str) -> None:
         """Stop serving a thread that another process holds; a turn in progress resumes later."""
         task = self._working.get(thread_key)

@@ -21,6 +21,7 @@ from sqlalchemy.exc import IntegrityError
 
 from phylactery_agent.rules.commands import read_command, stops_at_once
 from phylactery_agent.rules.intents import parse_reply
+from phylactery_agent.runtime.dispatch.leases import require_unheld
 from phylactery_agent.runtime.guests.shares import NO_LIMITS, SILENT, Kind, Shares
 from phylactery_agent.runtime.intake.rows import FORM_GRAPH, find_turn, insert_run, insert_turn, turn_of
 from phylactery_agent.runtime.runs.status import SERVED, RunStatus
@@ -135,7 +136,7 @@ class InboxStore:
         """Commit that a suspended run's approval is no longer PENDING at RiskGate; return None if the run moved on.
 
         The message id contains the run's fence, so each resumption of the run is recorded once, and a later one can be
-        recorded again.
+        recorded again. Raise LeaseLostError while another process keeps the thread from being served.
         """
         clock = self._clock
 
@@ -146,6 +147,7 @@ class InboxStore:
             ).one_or_none()
             if current is None or tuple(current) != (RunStatus.SUSPENDED, run.approval_id, run.fence):
                 return None
+            require_unheld(connection, run.thread_key)
             message_id = f"{run.approval_id}:{state}:{run.fence}"
             if find_turn(connection, run.owner.tenant, APPROVALS_SOURCE, message_id) is not None:
                 return None
