@@ -111,7 +111,7 @@ def cluster() -> Iterator[str]:
 
 def create_database(url: str, name: str) -> str:
     """Create a database in a cluster, which stays as long as the cluster, and return its URL."""
-    _execute(url, f'CREATE DATABASE "{name}"')
+    execute(url, f'CREATE DATABASE "{name}"')
     return url.format(database=name)
 
 
@@ -125,11 +125,12 @@ def brief_database(url: str) -> str:
     created = create_database(url, name)
     made.append(name)
     if len(made) > _MOST_BRIEF:
-        _execute(url, f'DROP DATABASE IF EXISTS "{made.popleft()}" WITH (FORCE)')
+        execute(url, f'DROP DATABASE IF EXISTS "{made.popleft()}" WITH (FORCE)')
     return created
 
 
-def _execute(url: str, statement: str) -> None:
+def execute(url: str, statement: str) -> None:
+    """Run a statement in a cluster as its superuser."""
     import psycopg
 
     with psycopg.connect(url.format(database=ACCOUNT).replace("+psycopg", ""), autocommit=True) as connection:

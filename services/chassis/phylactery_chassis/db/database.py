@@ -12,16 +12,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from phylactery_chassis.db.dialect import LOG_PAGES, dialect_of
-from phylactery_chassis.db.errors import faults_told, unavailable, why
+from phylactery_chassis.db.errors import comes_back, faults_told, unavailable, why
 from phylactery_chassis.db.groups import Groups
 from phylactery_chassis.db.jobs import Job, JobQueue, Outcome, Together, Waiting, Work, tell_all
 from phylactery_chassis.db.migrations import upgrade
@@ -39,6 +40,9 @@ def look(connection: Connection) -> None:
 
 T = TypeVar("T")
 
+START_WAIT_SECONDS: Final = 30.0
+"""How long a start waits for its server: less than whoever starts services waits for their health."""
+_START_PAUSE_SECONDS = 0.25
 _READERS = 4
 _COMPANY_SECONDS = 0.002
 """How long a batch waits for the next expected write: about the duration of one commit."""
@@ -119,10 +123,11 @@ class Database:
         """True if the writer is alive and its last commit worked."""
         return self._writer.is_alive() and not self._closed and self._failures == self._mended
 
-    def migrate(self, package: str, *, apply: bool = True) -> None:
+    def migrate(self, package: str, *, apply: bool = True, wait_seconds: float = START_WAIT_SECONDS) -> None:
         """Migrate the schema to the newest revision of <package>.migrations; see migrations.upgrade.
 
-        Raise SchemaError, or StartError if the database itself cannot be used.
+        A server that is not up yet, recovers, or has no connection left is waited for, wait_seconds at most. Raise
+        SchemaError, or StartError if the database itself cannot be used.
         """
         place = self.dialect.place(self._engine.url)
         old = self.dialect.old_driver(self._engine)
@@ -131,11 +136,25 @@ class Database:
                 f"{place} cannot be the database: psycopg runs on libpq {old} here, and statements that go "
                 "together need 14 or later; install psycopg[binary], which brings its own, or a newer libpq"
             )
+        until, told = time.monotonic() + wait_seconds, ""
+        while (error := self._upgrade(package, apply=apply)) is not None:
+            waits, reason = self.dialect.is_server and comes_back(error), why(error)
+            if not waits or time.monotonic() + _START_PAUSE_SECONDS > until:
+                advice = self.dialect.advice(package.removeprefix("phylactery_").upper())
+                tried = f" after {wait_seconds:g} seconds" if waits and wait_seconds else ""
+                raise StartError(f"{place} cannot be the database{tried} ({reason}); {advice}")
+            if reason != told:
+                told = reason
+                _log.warning("waiting for the database", database=place, reason=reason, seconds=wait_seconds)
+            time.sleep(_START_PAUSE_SECONDS)
+
+    def _upgrade(self, package: str, *, apply: bool) -> sa.exc.SQLAlchemyError | None:
+        """Migrate the schema, and return how the database failed, None if it did not. Raise SchemaError."""
         try:
             upgrade(self._write_engine, package, apply=apply)
         except sa.exc.SQLAlchemyError as error:
-            advice = self.dialect.advice(package.removeprefix("phylactery_").upper())
-            raise StartError(f"{place} cannot be the database ({why(error)}); {advice}") from None
+            return error
+        return None
 
     def migrate_at_start(self, package: str) -> None:
         """Migrate a file as migrate does; on a server, whose schema other processes use, only compare."""

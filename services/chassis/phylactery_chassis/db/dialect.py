@@ -178,7 +178,10 @@ class PostgreSql(Dialect):
 
     def advice(self, prefix: str) -> str:
         """Name what a server needs."""
-        return f"check that the server runs and that {prefix}_DATABASE_URL names a user who may create tables"
+        return (
+            f"check that the server runs and has a connection left, and that {prefix}_DATABASE_URL names its address, "
+            "a database, and a user who may create tables"
+        )
 
     def write_something(self, connection: Connection) -> None:
         """Force a transaction id."""

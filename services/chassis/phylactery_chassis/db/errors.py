@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import re
 import sqlite3
 from collections.abc import Iterator
 
@@ -25,6 +26,13 @@ _LOST_A_RACE = ("40001", "40P01")
 """SQLSTATE of a serialization failure and of a deadlock: the store itself works."""
 _GONE = ("08", "57P")
 """SQLSTATE classes of a broken connection and of a server that ends its sessions."""
+_TOO_MANY = "53300"
+"""SQLSTATE of a server that has no connection left."""
+_STAYS = re.compile(
+    r"does not exist|authentication|pg_hba|not permitted to log in|permission denied|encryption|certificate|SSL",
+    re.IGNORECASE,
+)
+"""What a server, or libpq, says of a connection that will not be made later either."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -57,6 +65,20 @@ def is_busy(error: Exception) -> bool:
 def lost_a_race(error: sa.exc.DBAPIError) -> bool:
     """Return True if a concurrent transaction won, so that a retry may succeed at once."""
     return getattr(error.orig, "sqlstate", "") in _LOST_A_RACE
+
+
+def comes_back(error: sa.exc.SQLAlchemyError) -> bool:
+    """Return True if a server that failed this way may work a moment later: not up yet, recovering, or full.
+
+    libpq has no SQLSTATE for a connection that was not made, and the server writes in a language of its own. So what is
+    known to stay is listed, and anything else may pass.
+    """
+    if isinstance(error, sa.exc.DBAPIError) and error.connection_invalidated:
+        return True
+    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    if state:
+        return bool(state.startswith(_GONE) or state == _TOO_MANY)
+    return isinstance(error, sa.exc.OperationalError) and _STAYS.search(str(error.orig)) is None
 
 
 def is_full(error: BaseException) -> bool:
