@@ -282,3 +282,57 @@ async def test_a_call_that_is_redeemed_gets_its_receipt_also_after_its_task_ende
     gate.clock.advance(gate.settings.permit_ttl_seconds + 1)
     again = await ana.evaluate(transfer(call), task_id=task)
     assert (await ana.redeem(again.permit, transfer(call))).receipt == receipt
+
+
+async def test_an_attempt_that_did_nothing_uses_up_no_ask(gate, ana, call):
+    task = await ana.begin(ASKED)
+    await run(ana, task, transfer(call))
+    await ana.report("FAILED", execution="execution-c1", error_code="SERVER_UNAVAILABLE", not_done=True)
+    assert (gate.count("ask_uses"), gate.records("outcome")[-1]["ask_free"]) == (0, True)
+    await run(ana, task, transfer(call, "c2"))
+    assert (await ana.evaluate(transfer(call, "c3"), task_id=task)).decision == AUTH, "that one was done"
+    await ana.report("FAILED", execution="execution-c1", error_code="SERVER_UNAVAILABLE", not_done=True)
+    assert (await ana.evaluate(transfer(call, "c4"), task_id=task)).decision == AUTH, "the report again frees nothing"
+
+
+async def test_of_two_that_were_named_the_one_that_did_nothing_is_tried_again(gate, ana, call):
+    task = await ana.begin(BOTH)
+    for number, to in enumerate((KNOWN, OTHER)):
+        await run(ana, task, transfer(call, f"c{number}", to))
+    await ana.report("FAILED", execution="execution-c1", not_done=True)
+    assert (await ana.evaluate(transfer(call, "c2", KNOWN), task_id=task)).decision == AUTH
+    await run(ana, task, transfer(call, "c3", OTHER))
+
+
+async def test_a_call_that_may_have_happened_stays_used_up_until_somebody_says_that_it_did_not(gate, ana, call):
+    task = await ana.begin(ASKED)
+    await run(ana, task, transfer(call))
+    await ana.report("IN_DOUBT", execution="execution-c1")
+    assert (await ana.evaluate(transfer(call, "c2"), task_id=task)).decision == AUTH
+    await ana.report("FAILED", execution="execution-c1", not_done=True)
+    assert (await ana.evaluate(transfer(call, "c3"), task_id=task)).decision == ALLOW
+
+
+@pytest.mark.parametrize("outcome", ["SUCCEEDED", "IN_DOUBT"])
+async def test_only_a_failure_may_be_said_to_have_done_nothing(gate, ana, call, refused, outcome):
+    task = await ana.begin(ASKED)
+    await run(ana, task, transfer(call))
+    refusal = await refused(ana.report(outcome, execution="execution-c1", not_done=True))
+    assert (refusal.reason, refusal.fields) == ("INVALID_REQUEST", ["not_done"])
+    assert gate.count("ask_uses") == 1
+
+
+async def test_a_failure_of_unknown_extent_stays_used_up(gate, ana, call):
+    task = await ana.begin(ASKED)
+    await run(ana, task, transfer(call))
+    await ana.report("FAILED", execution="execution-c1")
+    assert (await ana.evaluate(transfer(call, "c2"), task_id=task)).decision == AUTH
+    assert "ask_free" not in gate.records("outcome")[-1]
+
+
+async def test_nobody_frees_the_ask_of_another(gate, ana, call, refused):
+    task = await ana.begin(ASKED)
+    await run(ana, task, transfer(call))
+    refusal = await refused(gate.person("ben").report("FAILED", execution="execution-c1", not_done=True))
+    assert refusal.reason == "EXECUTION_NOT_FOUND"
+    assert (await ana.evaluate(transfer(call, "c2"), task_id=task)).decision == AUTH

@@ -126,6 +126,7 @@ class FakeLedger:
         output: str,
         error_code: str,
         low_stakes: bool = False,
+        not_done: bool = False,
     ) -> None:
         if self.rows[tool_call_id].state == "finished":
             return

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from google.protobuf.duration_pb2 import Duration
-from grpc import aio
+from grpc import StatusCode, aio
 from phylactery.memory.v1 import (
     memory_pb2,
     memory_pb2_grpc,
@@ -36,6 +36,7 @@ from phylactery_agent.ports.services import TranscriptMessage, TranscriptPage
 from phylactery_agent.runtime.storage.records import Owner
 
 T = TypeVar("T")
+_NO_CONNECTION = "failed to connect to all addresses"
 _CHUNK_BYTES = 512 * 1024
 _FETCH_SECONDS = 30.0
 _MAX_FETCHED = 12 * 1024 * 1024
@@ -58,8 +59,15 @@ async def _answered(call: Awaitable[T]) -> T:
     except aio.AioRpcError as error:
         refusal = refusal_of(error)
         if refusal is None:
-            raise MemoryUnavailableError(f"memory did not answer ({error.code().name})") from error
+            raise MemoryUnavailableError(
+                f"memory did not answer ({error.code().name})", sent=not _never_sent(error)
+            ) from error
         raise MemoryRefusedError(refusal.reason, refusal.message) from error
+
+
+def _never_sent(error: aio.AioRpcError) -> bool:
+    """Return True if no connection was made for a call. gRPC has no code for this; other words count as sent."""
+    return error.code() is StatusCode.UNAVAILABLE and (error.details() or "").startswith(_NO_CONNECTION)
 
 
 def _metadata(owner: Owner) -> aio.Metadata:

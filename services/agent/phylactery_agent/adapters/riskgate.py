@@ -266,6 +266,7 @@ class RiskGateAdapter:
                 )
                 for one in report.reversals
             ],
+            not_done=report.not_done,
         )
         await self._answer(self._connection.decisions.ReportOutcome, request)
 

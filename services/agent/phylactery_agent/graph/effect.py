@@ -225,7 +225,7 @@ class Effect:
         except ReceiptRefusedError:
             return await self._stop("RECEIPT_REFUSED")
         except ToolFailedError as error:
-            return await self._finish("error", error.message, error.code)
+            return await self._finish("error", error.message, error.code, not_done=error.not_done)
         except EffectInDoubtError as error:
             return await self._doubt(error.code, error.said)
         reach("agent.9")
@@ -245,7 +245,7 @@ class Effect:
         """End without running; after a crash, first settle what an earlier attempt may have done."""
         if not self._recovering:
             if self._started:
-                await self._finish("error", "", code)
+                await self._finish("error", "", code, not_done=True)
             else:
                 await self._context.ledger.deny(self._call.tool_call_id, error_code=code)
             return self._blocked(code, [error_text(code, self._state["language"])])
@@ -256,7 +256,7 @@ class Effect:
         if answer.state == "done":
             return await self._finish("success", answer.output, "")
         if answer.state == "not_done":
-            await self._finish("error", "", code)
+            await self._finish("error", "", code, not_done=True)
             return self._blocked(code, [error_text(code, self._state["language"])])
         return await self._doubt(code)
 
@@ -275,7 +275,13 @@ class Effect:
         )
 
     async def _finish(
-        self, status: Literal["success", "error"], output: str, code: str, *, low_stakes: bool = False
+        self,
+        status: Literal["success", "error"],
+        output: str,
+        code: str,
+        *,
+        low_stakes: bool = False,
+        not_done: bool = False,
     ) -> ToolResult:
         output = output.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded for the wire
         await self._context.ledger.finish(
@@ -285,6 +291,7 @@ class Effect:
             output=output,
             error_code=code,
             low_stakes=low_stakes,
+            not_done=not_done,
         )
         reach("agent.10")
         return tool_result(self._tool, output=output, error_code=code, **self._approved())

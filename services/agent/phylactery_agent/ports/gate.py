@@ -110,6 +110,8 @@ class ExecutionReport:
     result_size: int
     error_code: str
     reversals: tuple[Reversal, ...] = ()
+    not_done: bool = False
+    """Whether the attempt certainly did nothing, and so uses up no ask."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,8 +84,9 @@ class Ledger(Protocol):
         output: str,
         error_code: str,
         low_stakes: bool = False,
+        not_done: bool = False,
     ) -> None:
-        """Commit the result of a call with these bound arguments.
+        """Commit the result of a call with these bound arguments; not_done is for an error that certainly did nothing.
 
         The same transaction queues the messages to RiskGate: the report, and the whole result for the task.
         """

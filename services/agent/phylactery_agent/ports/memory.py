@@ -8,7 +8,11 @@ from typing import Protocol
 
 
 class MemoryUnavailableError(Exception):
-    """Error for a memory service that did not answer."""
+    """Error for a memory service that did not answer; ``sent`` is False if it certainly never got the call."""
+
+    def __init__(self, message: str = "", *, sent: bool = True) -> None:
+        super().__init__(message)
+        self.sent = sent
 
 
 class MemoryRefusedError(Exception):

@@ -208,10 +208,12 @@ def _plain(value: Any) -> Any:
 class ToolFailedError(Exception):
     """Error for a tool's own refusal: nothing happened outside. Holds a stable code and a sentence without secrets."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, *, not_done: bool = True) -> None:
+        """``not_done`` False is for what may have happened although it failed, and may happen twice without harm."""
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
+        self.not_done = not_done
 
 
 TOOL_ERROR: Final = "TOOL_ERROR"

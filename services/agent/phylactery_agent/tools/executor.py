@@ -355,7 +355,7 @@ class Executor:
         """Translate an error into its meaning: a failure without effect, a late success, or an unknown outcome."""
         code, said = _code_of(error), error.said if isinstance(error, EffectUnknownError) else ""
         if _repeatable(spec):
-            raise ToolFailedError(code, said or f"{spec.name} failed")
+            raise ToolFailedError(code, said or f"{spec.name} failed", not_done=False)
         answer = await _ask(spec, implementation, invocation)
         if answer.state == "done":
             return answer.output

@@ -43,7 +43,7 @@ from phylactery_riskgate.store import redemptions as rows
 from phylactery_riskgate.store import stops, undo
 from phylactery_riskgate.store.asks import AskUse
 from phylactery_riskgate.store.audit import Place
-from phylactery_riskgate.store.decisions import DecisionRecord, find_decision, renew_permit
+from phylactery_riskgate.store.decisions import CallKey, DecisionRecord, find_decision, renew_permit
 from phylactery_riskgate.store.redemptions import OutcomeReport, Redemption, Reversal
 from phylactery_riskgate.store.stops import Scope
 from phylactery_riskgate.store.undo import UndoFailure
@@ -510,6 +510,10 @@ class Redemptions:
         }
         if reversals:
             body["reversals"] = [one._asdict() for one in reversals]
+        # an attempt that did nothing uses up no ask (ADR 34); one in doubt does, as does a failure of unknown extent
+        call = CallKey(who.tenant, who.subject, redemption.run_id, redemption.tool_call_id)
+        if asked.not_done and ask_rows.delete_use(connection, call):
+            body["ask_free"] = True
         place = self._core.note(connection, Kind.OUTCOME, who, now_us, body)
         rows.insert_outcome(connection, redemption, len(known), report, now_us=now_us, place=place)
         record = report.outcome == IN_DOUBT and find_decision(connection, who.tenant, redemption.decision_id)

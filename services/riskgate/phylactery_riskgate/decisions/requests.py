@@ -128,6 +128,14 @@ class OutcomeInput(EdgeModel):
     result_size: int = Field(0, ge=0, le=MAX_SIZE)
     error_code: _ErrorCode = ""
     reversals: Annotated[list[ReversalInput], Field(max_length=100, default_factory=list)]
+    not_done: bool = False
+
+    @field_validator("not_done")
+    @classmethod
+    def _of_a_failure(cls, not_done: bool, info: ValidationInfo) -> bool:
+        if not_done and info.data.get("outcome") != "FAILED":
+            raise ValueError("only an attempt that failed may be said to have done nothing")
+        return not_done
 
 
 MAX_QUESTIONS = 100

@@ -26,6 +26,11 @@ _ADD_RETRACTION = RowInsert(
 _DROP = tuple(
     Update(sa.delete(table).where(table.c.task_id == sa.bindparam("at_id"))) for table in (ask_uses, retractions)
 )
+_DROP_USE = Update(
+    sa.delete(ask_uses).where(
+        *(ask_uses.c[name] == sa.bindparam(name) for name in ("tenant", "subject", "run_id", "tool_call_id"))
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,11 @@ def insert_use(connection: Connection, key: CallKey, ask: AskUse, now_us: int) -
     """Insert the use of an ask by a redeemed call."""
     row = (key.tenant, key.subject, ask.task_id, ask.ask, key.run_id, key.tool_call_id, ask.args_hash, now_us)
     _ADD_USE.run(connection, [row])
+
+
+def delete_use(connection: Connection, key: CallKey) -> bool:
+    """Delete the use of an ask by a call that did nothing; return True if it was one."""
+    return bool(_DROP_USE.run(connection, key._asdict()))
 
 
 def uses_of(connection: Connection, tenant: str, subject: str, task_ids: Collection[str]) -> list[AskUse]:

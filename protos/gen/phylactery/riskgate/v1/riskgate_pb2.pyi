@@ -577,6 +577,7 @@ class ReportOutcomeRequest(_message.Message):
     RESULT_SIZE_FIELD_NUMBER: _builtins.int
     ERROR_CODE_FIELD_NUMBER: _builtins.int
     REVERSALS_FIELD_NUMBER: _builtins.int
+    NOT_DONE_FIELD_NUMBER: _builtins.int
     execution_id: _builtins.str
     """execution_id is the execution that redeemed. Required."""
     outcome: Global___Outcome.ValueType
@@ -589,6 +590,12 @@ class ReportOutcomeRequest(_message.Message):
     """error_code is a stable code for the failure, at most 64 characters of [A-Z0-9_]. Empty on success. A call that could
     not keep what it would have replaced, and therefore did nothing, is UNDO_NOT_KEPT: that counts as a failed undo of
     its tool.
+    """
+    not_done: _builtins.bool
+    """not_done says that the attempt certainly did nothing and cannot do anything later: a server that was not reached, a
+    call that the tool refused before it began. Only for OUTCOME_FAILED; leave it out in any doubt, as for a call that
+    was sent and not answered. The person's request that allowed the call is then as if the attempt had not been made,
+    so that another one is not asked about. Not part of the comparison with an earlier report.
     """
     @_builtins.property
     def reversals(self) -> _containers.RepeatedCompositeFieldContainer[Global___Reversal]:
@@ -605,10 +612,11 @@ class ReportOutcomeRequest(_message.Message):
         result_size: _builtins.int = ...,
         error_code: _builtins.str = ...,
         reversals: _abc.Iterable[Global___Reversal] | None = ...,
+        not_done: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "execution_id", b"execution_id", "outcome", b"outcome", "result_hash", b"result_hash", "result_size", b"result_size", "reversals", b"reversals"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["error_code", b"error_code", "execution_id", b"execution_id", "not_done", b"not_done", "outcome", b"outcome", "result_hash", b"result_hash", "result_size", b"result_size", "reversals", b"reversals"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -199,8 +199,12 @@ class SqlLedger:
         output: str,
         error_code: str,
         low_stakes: bool = False,
+        not_done: bool = False,
     ) -> None:
-        """Commit the result, and queue the report to RiskGate and the result itself in the same transaction."""
+        """Commit the result, and queue the report to RiskGate and the result itself in the same transaction.
+
+        not_done says of an error that the attempt certainly did nothing: it then uses up no ask of the person's.
+        """
         result = Result(arguments_json, output, failed=status == "error")
         told: dict[str, Any] = {"told": undoing.OWED} if low_stakes else {}
         if status == "error":  # nothing happened, so there is nothing to tell, and nothing to take back
@@ -211,6 +215,7 @@ class SqlLedger:
             again=lambda row: row.state == EffectState.FINISHED,
             outcome="SUCCEEDED" if status == "success" else "FAILED",
             result=result,
+            not_done=not_done,
             status=status,
             output=to_bytes(output) if self._keep_outputs else None,
             size_chars=len(output),
@@ -260,6 +265,7 @@ class SqlLedger:
         check: Callable[[], None] = lambda: None,
         outcome: str = "",
         result: Result | None = None,
+        not_done: bool = False,
         **values: Any,
     ) -> None:
         lease, to = self._lease, after(event)
@@ -275,6 +281,7 @@ class SqlLedger:
             if outcome:
                 told = values if result is None else {**values, "output": to_bytes(result.output)}
                 back = self._taken_back(connection, row, ended=outcome != "IN_DOUBT")
+                back |= {"not_done": True} if not_done else {}
                 queue_outcome(connection, lease, _report(row.execution_id, outcome, told) | back, now_us=now)
             if result is not None and (task_id := task_of(connection, lease.run_id)):
                 spec = self._tools.get(row.tool)

@@ -59,6 +59,7 @@ class Resolutions:
                 "result_hash": "",
                 "result_size": 0,
                 "error_code": values["error_code"],
+                "not_done": not happened,
             }
             queue_outcome(connection, lease, report, now_us=now)
             return tool_call_of(connection.execute(with_thread().where(here)).one())

@@ -28,7 +28,8 @@ async def asked_of_memory(call: Awaitable[T]) -> T:
     except MemoryRefusedError as error:
         raise ToolFailedError(error.reason, error.message) from error
     except MemoryUnavailableError as error:
-        raise ToolFailedError("MEMORY_UNAVAILABLE", "the memory service does not answer") from error
+        away = "the memory service does not answer"
+        raise ToolFailedError("MEMORY_UNAVAILABLE", away, not_done=not error.sent) from error
 
 
 async def echo(invocation: Invocation) -> str:

@@ -34,7 +34,7 @@ def text_of(result: types.CallToolResult, *, structured: bool, limit: int) -> st
     """
     said = _said(result)
     if result.is_error:
-        raise ToolFailedError(TOOL_ERROR, error_of(result))
+        raise ToolFailedError(TOOL_ERROR, error_of(result), not_done=False)  # it does not say how far it got
     if result.structured_content is not None and (structured or not said.strip()):
         return _bounded(_json(result.structured_content), limit)
     return _bounded(said, limit)

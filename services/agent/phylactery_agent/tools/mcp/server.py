@@ -209,7 +209,8 @@ class McpServer:
                 result = await session.call(tool, args, key, repeatable=repeatable)
             except RefusedCallError:
                 self._look.set()  # its list may have changed
-                raise ToolFailedError("CALL_REFUSED", f"the server of {spec.name} took no such call") from None
+                refused = f"the server of {spec.name} took no such call"
+                raise ToolFailedError("CALL_REFUSED", refused, not_done=not repeatable) from None
             except SessionOverError:
                 self._suspend()  # a repeatable call waits for the next session
                 self._look.set()

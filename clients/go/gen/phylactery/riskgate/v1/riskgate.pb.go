@@ -1045,7 +1045,12 @@ type ReportOutcomeRequest struct {
 	ErrorCode string `protobuf:"bytes,5,opt,name=error_code,json=errorCode,proto3" json:"error_code,omitempty"`
 	// reversals are the effects that this execution took back, or was to take back, at most 100: they are the record of an
 	// undo, and part of the report. Empty for every other call.
-	Reversals     []*Reversal `protobuf:"bytes,6,rep,name=reversals,proto3" json:"reversals,omitempty"`
+	Reversals []*Reversal `protobuf:"bytes,6,rep,name=reversals,proto3" json:"reversals,omitempty"`
+	// not_done says that the attempt certainly did nothing and cannot do anything later: a server that was not reached, a
+	// call that the tool refused before it began. Only for OUTCOME_FAILED; leave it out in any doubt, as for a call that
+	// was sent and not answered. The person's request that allowed the call is then as if the attempt had not been made,
+	// so that another one is not asked about. Not part of the comparison with an earlier report.
+	NotDone       bool `protobuf:"varint,7,opt,name=not_done,json=notDone,proto3" json:"not_done,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1120,6 +1125,13 @@ func (x *ReportOutcomeRequest) GetReversals() []*Reversal {
 		return x.Reversals
 	}
 	return nil
+}
+
+func (x *ReportOutcomeRequest) GetNotDone() bool {
+	if x != nil {
+		return x.NotDone
+	}
+	return false
 }
 
 // Reversal is one effect that an execution took back, or was to take back.
@@ -1407,7 +1419,7 @@ const file_phylactery_riskgate_v1_riskgate_proto_rawDesc = "" +
 	"\x0frepeated_redeem\x18\x04 \x01(\bR\x0erepeatedRedeem\x126\n" +
 	"\x06stakes\x18\x05 \x01(\x0e2\x1e.phylactery.riskgate.v1.StakesR\x06stakes\x12\x1d\n" +
 	"\n" +
-	"low_stakes\x18\x06 \x01(\bR\tlowStakes\"\x95\x02\n" +
+	"low_stakes\x18\x06 \x01(\bR\tlowStakes\"\xb0\x02\n" +
 	"\x14ReportOutcomeRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x129\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1f.phylactery.riskgate.v1.OutcomeR\aoutcome\x12\x1f\n" +
@@ -1417,7 +1429,8 @@ const file_phylactery_riskgate_v1_riskgate_proto_rawDesc = "" +
 	"resultSize\x12\x1d\n" +
 	"\n" +
 	"error_code\x18\x05 \x01(\tR\terrorCode\x12>\n" +
-	"\treversals\x18\x06 \x03(\v2 .phylactery.riskgate.v1.ReversalR\treversals\"\x8c\x01\n" +
+	"\treversals\x18\x06 \x03(\v2 .phylactery.riskgate.v1.ReversalR\treversals\x12\x19\n" +
+	"\bnot_done\x18\a \x01(\bR\anotDone\"\x8c\x01\n" +
 	"\bReversal\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12>\n" +
 	"\x06result\x18\x02 \x01(\x0e2&.phylactery.riskgate.v1.ReversalResultR\x06result\x12\x1d\n" +
