@@ -138,6 +138,8 @@ class LikelyMeaning:
     key: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
     intent: str = ""
+    left: tuple[str, ...] = ()
+    """Messages of the same turn that are no part of the request, and are answered beside it."""
 
 
 @dataclass(frozen=True, slots=True)

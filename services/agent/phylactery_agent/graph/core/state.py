@@ -154,6 +154,7 @@ class LikelyState(TypedDict):
     offered: bool
     key: str
     values: dict[str, str]
+    left: NotRequired[list[str]]
 
 
 class Incoming(TypedDict):
@@ -392,6 +393,8 @@ def _incoming(turn: Turn) -> Incoming:
     if turn.likely is not None:
         one = turn.likely
         incoming["likely"] = LikelyState(request=one.request, offered=one.offered, key=one.key, values=dict(one.values))
+        if one.left:
+            incoming["likely"]["left"] = list(one.left)
     if turn.attachments:
         incoming["attachments"] = list(turn.attachments)
     if turn.others:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from phylactery_agent.graph.core.beside import beside_told
 from phylactery_agent.graph.core.events import (
     AWAITING_APPROVAL,
     approval_standing,
@@ -71,7 +72,7 @@ async def planner(state: ReactState, runtime: Runtime[TurnContext]) -> Command[L
     mode: Literal["static", "llm"] = "static" if model_of(state, runtime.context) is None else "llm"
     message = ChatMessage(id=state["incoming"]["id"], role="user", content=with_attachments(state["incoming"]))
     request = asked_of_rules(state["incoming"]) if mode == "static" else text
-    update = {
+    update: dict[str, Any] = {
         "agent_mode": "planning",
         "user_query": request,
         "request": request,
@@ -81,6 +82,8 @@ async def planner(state: ReactState, runtime: Runtime[TurnContext]) -> Command[L
         "messages": with_message(state["messages"], message),
         "metadata": ReactMetadata(**{**state["metadata"], "mode": mode}),
     }
+    if mode == "static" and (beside := await beside_told(state["incoming"], runtime.context, state["language"])):
+        update["notes"] = [*state["notes"], *beside]
     return Command(goto="model" if mode == "llm" else "reasoner", update=update)
 
 

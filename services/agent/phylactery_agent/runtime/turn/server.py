@@ -46,11 +46,12 @@ from phylactery_agent.ports import (
 )
 from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.ports.services import Level, Services
+from phylactery_agent.rules.apart import read_apart
 from phylactery_agent.rules.attached import attached_request
 from phylactery_agent.rules.expressions import detect_language
 from phylactery_agent.rules.intents import TASK, TOOL_PATHWAY, parse_reply
 from phylactery_agent.rules.persons import beside_wish
-from phylactery_agent.rules.planner import read_request
+from phylactery_agent.rules.planner import read_aside, read_request
 from phylactery_agent.rules.undoing import UNDO_NONE, UNDO_WHICH, read_undo
 from phylactery_agent.runtime.dispatch.leases import Leases, RunCancelledError
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
@@ -496,7 +497,9 @@ class TurnServer:
         likely = LikelyMeaning(key="dropped") if change.takes_back else change.told
         if self.meanings is not None and not own and change == NO_CHANGE:
             change = await self.meanings.accepted(claim, heard.language)
-            likely = await self.meanings.of(claim, asked_in(claim), heard.language) if not change.meant else None
+            if not change.meant:
+                likely = await self._read_apart(claim)
+                likely = likely or await self.meanings.of(claim, asked_in(claim), heard.language)
         if change.meant or change.told or (likely is not None and likely.request):
             reason = "CHANGES_EARLIER" if change.meant else "REQUEST"
             heard = replace(heard, intent=TASK, pathway=TOOL_PATHWAY, reasons=(reason,))
@@ -530,6 +533,14 @@ class TurnServer:
                     given, config, context=context, durability="sync", output_keys=keys
                 )
         return cast("TurnState", ended)
+
+    async def _read_apart(self, claim: Claim) -> LikelyMeaning | None:
+        """Return what the messages of a turn ask for each by itself, None if they are to be read as one."""
+        turn = claim.turn
+        if turn.kind != "message" or turn.do_not_store or not turn.message_starts:
+            return None
+        lane = (turn.owner.tenant, turn.owner.user_id)
+        return await read_aside(lane, turn.text, partial(read_apart, turn.text, turn.message_starts, self.tools))
 
     def _spoken(self, claim: Claim, heard: Classification) -> tuple[Claim, Classification]:
         """Return a claim with the words as the person said them, which only the graph of a form is given."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
-from phylactery_chassis.util.clock import MICROSECONDS
 
+from phylactery_agent.graph.core.beside import beside_told, time_told
 from phylactery_agent.graph.core.disabled_tools import (
     likely_told,
     not_planned,
@@ -32,9 +31,8 @@ from phylactery_agent.graph.llm.planning import plan_by_model, plan_reads, repla
 from phylactery_agent.i18n.texts import say, shortened
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.rules.attached import is_left_over
-from phylactery_agent.rules.plain_replies import asks_last_request, asks_time
+from phylactery_agent.rules.plain_replies import asks_last_request
 from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
-from phylactery_agent.timeparse.recurrence import zone
 from phylactery_agent.tools.registry import ToolRegistry
 
 
@@ -58,9 +56,11 @@ async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[L
 
 async def _by_rules(state: AgentState, context: TurnContext) -> dict[str, Any]:
     request = asked_of_rules(state["incoming"])
-    if (told := await _time_told(state, context)) is not None:
-        return told
+    if told := await time_told(request, context, state["language"]):
+        return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], told], "planned_by": "rules"}
     update = await read_aside((state["tenant"], state["user_id"]), request, lambda: _ruled(state, context.tools))
+    if state["directive"] != "replan" and (beside := await beside_told(state["incoming"], context, state["language"])):
+        update["notes"] = [*update.get("notes", state["notes"]), *beside]
     steps = (update["steps"][planned["id"]] for planned in update.get("plan", []))
     if begun := [step_told(step) for step in steps if step["status"] == "pending"]:
         await context.events.emit(*begun)
@@ -127,17 +127,6 @@ def _stays(state: AgentState) -> list[str]:
     """Return the note about an effect that stays as it is although the message corrects it or takes it back."""
     stays = state["incoming"].get("stays")
     return [say(f"stays_{stays['tool']}", state["language"], name=stays["name"])] if stays else []
-
-
-async def _time_told(state: AgentState, context: TurnContext) -> dict[str, Any] | None:
-    """Return the plan of a message that only asks for the time, which needs no tool; None for any other message."""
-    if context.reminders is None or not asks_time(asked_of_rules(state["incoming"])):
-        return None
-    name = context.reminders.time_zone
-    now = datetime.fromtimestamp(await context.reminders.asked_us() / MICROSECONDS, UTC).astimezone(zone(name))
-    weekday = say("weekday", state["language"], day=now.weekday())
-    note = say("time", state["language"], weekday=weekday, date=f"{now:%Y-%m-%d}", clock=f"{now:%H:%M}", zone=name)
-    return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], note], "planned_by": "rules"}
 
 
 def _replan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
