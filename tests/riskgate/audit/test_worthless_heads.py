@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -115,3 +116,58 @@ async def test_an_adoption_is_printed_by_every_later_verification(make_gate, cal
         assert "complete and unaltered since the adoption" in told.output
         logs = json.loads(command("verify", *where, "--json").stdout)["logs"]
         assert [(one["log"], one["entries"]) for log in logs for one in log["adopted"]] == [("riskgate", 1)]
+
+
+@pytest.fixture
+async def several(make_gate, call):
+    """Return a stopped gate with two logs, its own and that of `riskgate keys`."""
+    gate = await make_gate(checkpoint_every=2)
+    for number in range(4):
+        await gate.person("ana").evaluate(call(*READ, f"c{number}"))
+    await gate.stop()
+    assert CliRunner().invoke(app, ["keys", "rotate", "--data-dir", str(gate.folder)]).exit_code == 0
+    return gate
+
+
+def unsigned(gate, log: str) -> None:
+    """Remove every signed head of a log."""
+    gate.heads.path(log).unlink()
+    with sqlite3.connect(gate.folder / "riskgate.db") as database:
+        database.execute("DELETE FROM audit_checkpoints WHERE log = ?", (log,))
+    database.close()
+
+
+@pytest.mark.parametrize(("bad", "good"), [("riskgate", "riskgate/keys"), ("riskgate/keys", "riskgate")])
+async def test_every_log_is_verified_though_one_of_them_has_no_heads(several, bad, good):
+    assert command("verify", "--data-dir", several.folder).exit_code == 0
+    unsigned(several, bad)
+    found = command("verify", "--data-dir", several.folder)
+    assert found.exit_code == 1, found.output
+    assert f"NOT VERIFIED: log '{bad}': no signed head of the log '{bad}' is stored" in found.output
+    assert f"entries of log '{good}', complete and unaltered" in found.output
+    told = json.loads(command("verify", "--data-dir", several.folder, "--json").stdout)
+    assert (told["ok"], {one["log"]: bool(one["problem"]) for one in told["logs"]}) == (False, {bad: True, good: False})
+
+
+async def test_every_log_is_verified_though_none_has_heads_or_a_file_of_them_is_damaged(several):
+    several.heads.path("riskgate").write_text("not a head\n")
+    found = command("verify", "--data-dir", several.folder)
+    assert (found.exit_code, found.output.count("NOT VERIFIED: log 'riskgate': ")) == (1, 1), found.output
+    assert "entries of log 'riskgate/keys', complete and unaltered" in found.output
+    for log in ("riskgate", "riskgate/keys"):
+        unsigned(several, log)
+    found = command("verify", "--data-dir", several.folder)
+    assert (found.exit_code, found.output.count("NOT VERIFIED: log ")) == (1, 2), found.output
+
+
+async def test_every_log_of_a_file_is_reported(several, tmp_path):
+    out, keys = tmp_path / "log.jsonl", tmp_path / "keys.json"
+    assert command("export", "--out", out, "--data-dir", several.folder).exit_code == 0
+    shown = CliRunner().invoke(app, ["keys", "export", "--data-dir", str(several.folder)])
+    keys.write_text(shown.stdout)
+    out.write_text(out.read_text().replace('"ALLOW"', '"BLOCKED"', 1))
+    found = command("verify", out, "--key", keys)
+    assert found.exit_code == 1
+    assert "NOT VERIFIED: log 'riskgate': " in found.output
+    assert "entries of log 'riskgate/keys', complete and unaltered" in found.output
+    assert "riskgate/keys" not in command("verify", out).output, "by the key in the file itself nothing is verified"

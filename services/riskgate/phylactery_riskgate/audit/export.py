@@ -62,7 +62,8 @@ class Exporter:
     """Parameters of an export: the keys it names, the signing key, and the value reader (None omits values).
 
     The signed head extends the last one kept in ``heads``, and is kept there. ``problems`` collects the findings about
-    logs that differ from their signed heads: they are exported unchanged, for verify to detect.
+    logs that differ from their signed heads, by log: they are exported unchanged, for verify to detect. With ``every``
+    a log without any head of its own is one of these; otherwise it ends the export.
     """
 
     issuer: str
@@ -70,7 +71,8 @@ class Exporter:
     signer: Ed25519PrivateKey
     heads: HeadStore
     shown: ShownValues | None = None
-    problems: list[str] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)
+    every: bool = False
 
     def lines(self, connection: Connection, names: Sequence[str] = ()) -> Iterator[bytes]:
         """Yield an export of these logs, or of all; several come with their signed list. Raise ExportError.
@@ -97,18 +99,26 @@ class Exporter:
         signature. A log without a kept head here is exported up to the last head signed elsewhere.
         """
         frontier = _head(connection, name).frontier
-        last = None if file is None else file.last()
+        try:
+            last = None if file is None else file.last()
+        except HeadsDisagree as error:  # the file is damaged
+            self.problems[name] = error.message
+            return _Exported(frontier.size)
         own = Verifier(name, self.signer.public_key().public_bytes_raw())
         if last is None and frontier.size:
             note = newest_checkpoint(connection, name)
             if not signed_by(note, [Verifier(name, key.raw) for key in self.keys]):
-                raise ExportError(not_kept(self.heads, name).message)
+                problem = not_kept(self.heads, name).message
+                if not self.every:
+                    raise ExportError(problem)
+                self.problems[name] = problem
+                return _Exported(frontier.size)
             size = Checkpoint.parse(note.partition("\n\n")[0] + "\n").size
             return _Exported(size, cut=size)
         try:
             require_growth(connection, self.heads, name, last or NOTHING, frontier)
         except HeadsDisagree as error:
-            self.problems.append(error.message)
+            self.problems[name] = error.message
             return _Exported(frontier.size, (last.note,) if last is not None and last.note else ())
         note = find_checkpoint(connection, name, frontier.size)
         if not signed_by(note, [own]):

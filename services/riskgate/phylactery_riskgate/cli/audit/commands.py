@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -18,7 +20,7 @@ from sqlalchemy.engine import Connection
 from phylactery_riskgate.audit.checkpoint import Cosigner, NoteError, Verifier, signed_by
 from phylactery_riskgate.audit.entries import record_of, shown_values
 from phylactery_riskgate.audit.export import Exporter, ExportError, ShownValues, verify_export, write_export
-from phylactery_riskgate.audit.heads import HeadStore, of_issuer, read_notes
+from phylactery_riskgate.audit.heads import HeadsDisagree, HeadStore, KeptHead, of_issuer, read_notes
 from phylactery_riskgate.audit.log import AuditLog
 from phylactery_riskgate.audit.sealing import Vault
 from phylactery_riskgate.audit.verify import Adoption, Report, Verification, check_lines
@@ -98,7 +100,7 @@ def audit_export(  # noqa: PLR0917 - typer's options
 
     def work(connection: Connection, exporter: Exporter) -> tuple[int, list[str]]:
         count = write_export(out, exporter.lines(connection, log or ()))
-        problems.extend(exporter.problems)
+        problems.extend(exporter.problems.values())
         return count, log or rows.log_names(connection)
 
     with _output_faults(out):
@@ -142,6 +144,7 @@ def audit_verify(  # noqa: PLR0917 - typer's options
     if useless:
         tell(as_json, {"ok": False, "problem": useless}, f"NOT VERIFIED: {useless}")
         raise typer.Exit(FAILED)
+    problems: dict[str, str] = {}
     if file is not None:
         found = verify_export(file, trusted, kept)
     else:
@@ -153,25 +156,44 @@ def audit_verify(  # noqa: PLR0917 - typer's options
             by_trusted = trusted or [key for key in exporter.keys if key.state is not KeyState.REVOKED]
             known = [note for note in here if _signed_by_any(note, by_trusted)]
             kept.extend(known)
-            return check_lines(exporter.lines(connection), trusted or exporter.keys, kept)
+            found = check_lines(exporter.lines(connection), trusted or exporter.keys, kept)
+            problems.update(exporter.problems)
+            return found
 
-        found = _over_database(settings, check)
+        found = _with_problems(_over_database(settings, check, every=True), problems)
     heads = {note.partition("\n")[0] for note in kept}
     proven = key is not None or file is None
     facts = _facts(found, heads) | {"ok": found.ok and proven, "whole": found.ok, "key_trusted": proven}
-    if not found.ok:
-        where = "" if found.first_bad is None else f" (first bad entry: {found.first_bad})"
-        of = f"log '{found.worst.origin}': " if found.worst.problem and len(found.logs) > 1 else ""
-        tell(as_json, facts, f"NOT VERIFIED: {of}{found.problem}{where}")
-        raise typer.Exit(FAILED)
-    if not proven:
+    if found.ok and not proven:
         tell(as_json, facts, f"NOT VERIFIED: {NO_KEY}")
         raise typer.Exit(UNPROVEN)
     adopted = {one.log for log in found.logs for one in log.adopted}
-    lines = [_verified(one, against_kept=one.origin in heads, adopted=one.origin in adopted) for one in found.logs]
-    tell(as_json, facts, "\n".join([*lines, *_adoptions(found)]))
+    whole = [f"NOT VERIFIED: {found.fault}"] if found.fault else []
+    lines = [
+        _verified(one, against_kept=one.origin in heads, adopted=one.origin in adopted)
+        if one.ok
+        else _not_verified(one, alone=len(found.logs) == 1)
+        for one in found.logs
+        if proven or not one.ok  # by the key in the file itself, none is
+    ]
+    tell(as_json, facts, "\n".join([*whole, *lines, *(_adoptions(found) if found.ok else ())]))
+    if not found.ok:
+        raise typer.Exit(FAILED)
     if not as_json and not heads.issuperset(one.origin for one in found.logs):
         typer.echo(_NO_KEPT_HEAD, err=True)
+
+
+def _with_problems(found: Report, problems: Mapping[str, str]) -> Report:
+    """Return a report in which each log has what is known of its heads on this machine, which says what to do."""
+    logs = tuple(replace(one, problem=problems.get(one.origin, one.problem)) for one in found.logs)
+    return replace(found, logs=logs)
+
+
+def _not_verified(one: Verification, *, alone: bool) -> str:
+    """Print why a log is not verified."""
+    where = "" if one.first_bad is None else f" (first bad entry: {one.first_bad})"
+    of = "" if alone else f"log '{one.origin}': "
+    return f"NOT VERIFIED: {of}{one.problem}{where}"
 
 
 def _verified(one: Verification, *, against_kept: bool, adopted: bool) -> str:
@@ -230,12 +252,19 @@ def _facts(found: Report, heads: set[str]) -> dict[str, Any]:
     }
 
 
-def _over_database(settings: RiskGateSettings, work: Callable[[Connection, Exporter], T], *, values: bool = False) -> T:
+def _over_database(
+    settings: RiskGateSettings,
+    work: Callable[[Connection, Exporter], T],
+    *,
+    values: bool = False,
+    every: bool = False,
+) -> T:
     """Read the service's database, one snapshot of it. End the command where there is none."""
     with open_database(settings) as database:
         ring = keys_of(settings)
         heads = HeadStore(settings.heads_dir, settings.keys_dir)
-        exporter = Exporter(settings.issuer, ring.public, ring.signer, heads, _shown(ring) if values else None)
+        shown = _shown(ring) if values else None
+        exporter = Exporter(settings.issuer, ring.public, ring.signer, heads, shown, every=every)
         try:
             return database.read_sync(lambda connection: work(connection, exporter))
         except ExportError as error:
@@ -296,8 +325,12 @@ def _kept_here(settings: RiskGateSettings) -> list[str]:
     A process that was killed while it began a log leaves a head of nothing, and no log.
     """
     store = HeadStore(settings.heads_dir, settings.keys_dir)
+    found: list[KeptHead | None] = []
     try:
-        found = [store.last(name) for name in store.names() if of_issuer(name, settings.issuer)]
+        for name in store.names():
+            if of_issuer(name, settings.issuer):
+                with contextlib.suppress(HeadsDisagree):  # a damaged file, which the export reports
+                    found.append(store.last(name))
     except DomainError as error:
         raise unusable(error.message) from None
     return [head.note for head in found if head is not None and head.size and head.note]
