@@ -68,6 +68,7 @@ from phylactery_riskgate.notices.delivery import Deliveries
 from phylactery_riskgate.notices.outbox import Outbox
 from phylactery_riskgate.privacy.retention import Retention
 from phylactery_riskgate.settings import RiskGateSettings
+from phylactery_riskgate.store.audit import log_names
 from phylactery_riskgate.tasks.inspection import Inspecting
 from phylactery_riskgate.tasks.service import Tasks
 
@@ -154,19 +155,18 @@ async def build(settings: RiskGateSettings, *, clock: Clock | None = None) -> Se
     Raise StartError if bundle, keys, schema or log cannot be used; the message says which, and what to do.
     """
     settings.prepare()
-    try:
-        live, fault = await asyncio.to_thread(find_bundle, settings)
-        keys = LiveKeys.open(settings.keys_dir, settings.signing_key_file)
-    except KeysError as error:
-        raise StartError(str(error)) from None
+    live, fault = await asyncio.to_thread(find_bundle, settings)
     running = RunningCalls()
     # nearly every RPC of RiskGate writes a record of about a dozen pages
     database = Database(settings.url, company=lambda: running.count, log_pages=_LOG_PAGES)
     try:
         await asyncio.to_thread(database.migrate_at_start, PACKAGE)
+        # the keys after the database, which alone knows whether a missing key is new or lost
+        known = bool(await database.read(log_names))
+        keys = LiveKeys.open(settings.keys_dir, settings.signing_key_file, known=known)
         riskgate = RiskGate(database, live, keys, settings, clock or SystemClock())
         await riskgate.open(fault)
-    except (StartError, LogError, DomainError) as error:
+    except (StartError, KeysError, LogError, DomainError) as error:
         await asyncio.to_thread(database.close)
         raise StartError(error.message if isinstance(error, DomainError) else str(error)) from None
     return assemble(riskgate, database, settings, running)

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from alembic import command
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery.riskgate.v1 import riskgate_pb2
+from phylactery_chassis.auth.jws import encode
 from phylactery_chassis.db import migrations
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import StartError
@@ -97,7 +98,7 @@ async def test_a_replica_with_another_data_key_does_not_start_and_says_which_log
     one = await make_gate(database_url=shared_database, instance="one")
     kept = one.settings.keys_dir / "data.key"
     content = kept.read_bytes()
-    kept.unlink()
+    kept.write_text(encode(b"k" * 32))
     other = RiskGateSettings(data_dir=one.folder, database_url=shared_database, instance="two", bundle=bundle, port=0)
     with pytest.raises(StartError, match=r"the log 'riskgate/one' .*restore the keys folder") as caught:
         await build(other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -148,7 +149,8 @@ async def test_a_service_with_bad_keys_bundle_or_a_foreign_database_does_not_sta
     service = await build(settings)
     for hook in service.on_stop:
         await hook()
-    (settings.keys_dir / "data.key").unlink()
+    load_keys(tmp_path / "stranger")
+    shutil.copy2(tmp_path / "stranger" / "data.key", settings.keys_dir)
     with pytest.raises(StartError, match="restore the keys folder"):
         await build(settings)
     (settings.keys_dir / "code.key").chmod(0o644)

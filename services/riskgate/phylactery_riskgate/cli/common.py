@@ -69,7 +69,7 @@ def keys_of(settings: RiskGateSettings) -> KeyRing:
     if not settings.keys_dir.exists():
         raise unusable(f"{settings.keys_dir}: no keys found; pass RiskGate's data folder with --data-dir")
     try:
-        return load_keys(settings.keys_dir, settings.signing_key_file)
+        return load_keys(settings.keys_dir, settings.signing_key_file, known=has_database(settings))
     except KeysError as error:
         raise unusable(str(error)) from None
 

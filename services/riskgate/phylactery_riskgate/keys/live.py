@@ -65,11 +65,11 @@ class LiveKeys:
         self._signed = _Signed()
 
     @classmethod
-    def open(cls, folder: Path, signing_file: Path | None = None) -> Self:
+    def open(cls, folder: Path, signing_file: Path | None = None, *, known: bool = False) -> Self:
         """Load the keys as load_keys does. Raise KeysError."""
         path = signing_file or folder / SIGNING_FILE
         before = _stamp(str(path))
-        live = cls(load_keys(folder, signing_file), path, mounted=signing_file is not None)
+        live = cls(load_keys(folder, signing_file, known=known), path, mounted=signing_file is not None)
         if before is not None:
             live._stamp = before  # replaced during the load: the next look finds it
         return live

@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from phylactery_chassis.auth.jws import TokenError, decode, encode, public_jwk, thumbprint
+from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.clock import SystemClock
 from phylactery_chassis.util.crypto import (
     KEY_BYTES,
@@ -32,6 +33,7 @@ from phylactery_chassis.util.durable_files import write_whole
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 SIGNING_FILE, CODE_FILE, DATA_FILE = "signing.json", "code.key", "data.key"
+_log = get_logger("keys")
 _ACTIVE_NOT_ONE = "exactly one key is ACTIVE, and it holds its private half"
 
 
@@ -148,10 +150,14 @@ class SigningFile(BaseModel):
         return self.model_dump_json(indent=1, exclude_none=True).encode() + b"\n"
 
 
-def load_keys(folder: Path, signing_file: Path | None = None) -> KeyRing:
+def load_keys(folder: Path, signing_file: Path | None = None, *, known: bool = False) -> KeyRing:
     """Return the keys in the folder, creating missing ones. Raise KeysError.
 
-    signing_file is the location of signing keys elsewhere, such as a mounted secret; it is never created.
+    signing_file is the location of signing keys elsewhere, such as a mounted secret; it is never created. known says
+    that the database was written under keys. Then of these the one for codes alone is made anew: codes are stored
+    nowhere, so waiting approvals show new ones, and the old ones are refused. A new signing key would be trusted at
+    once by whoever asks for the keys, and what the lost one signed would be called forged; under a new data key no
+    value in the database can be opened, and no call that a person rejected is recognized.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -159,6 +165,8 @@ def load_keys(folder: Path, signing_file: Path | None = None) -> KeyRing:
         raise KeysError(f"{folder}: the key folder cannot be made ({error.strerror})") from None
     if folder.stat().st_mode & OTHERS_WRITE:
         raise KeysError(f"{folder}: others may write here; run: chmod 700 {folder}")
+    if known:
+        _refuse_lost(folder, signing=signing_file is None)
     if signing_file is None:
         create_missing(folder / SIGNING_FILE, lambda: SigningFile.fresh(SystemClock().now_us()).content)
     public, signer = read_signing(signing_file or folder / SIGNING_FILE, mounted=signing_file is not None)
@@ -168,6 +176,29 @@ def load_keys(folder: Path, signing_file: Path | None = None) -> KeyRing:
         code_key=_read_or_create(folder / CODE_FILE),
         data_key=_read_or_create(folder / DATA_FILE),
     )
+
+
+def _refuse_lost(folder: Path, *, signing: bool) -> None:
+    """Raise KeysError if a key that the database was written under is missing; warn of one that may be made anew."""
+    missing = [name for name in (SIGNING_FILE, CODE_FILE, DATA_FILE) if not (folder / name).exists()]
+    if signing and SIGNING_FILE in missing:
+        raise KeysError(
+            f"{folder / SIGNING_FILE} is missing, and this database was written with a signing key: restore the file "
+            "from a backup. If the key is lost for good, run: riskgate keys create (permits, receipts and signed heads "
+            "of the lost key then no longer verify)"
+        )
+    if DATA_FILE in missing:
+        raise KeysError(
+            f"{folder / DATA_FILE} is missing, and this database was written with a data key, without which nothing "
+            "sealed in it can be opened: restore the file from a backup. If the key is lost for good, start over with "
+            "a separate database; docs/riskgate.md says how"
+        )
+    if CODE_FILE in missing:
+        _log.warning(
+            "the key of approval codes is missing and is made anew: waiting approvals show new codes, and those that "
+            "were shown before are refused",
+            file=str(folder / CODE_FILE),
+        )
 
 
 def read_signing(path: Path, *, mounted: bool = False) -> tuple[tuple[PublicKey, ...], Ed25519PrivateKey]:

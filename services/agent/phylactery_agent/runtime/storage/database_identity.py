@@ -38,9 +38,9 @@ def require_same_folder(database: Database, folder: Path, sealer: Sealer) -> Non
 
 def _different(path: Path, what: str, mark: str) -> str:
     return (
-        f"{path} does not belong to {what} this database is used with; all agents over one database share one folder: "
-        f"name the others' in AGENT_DATA_DIR, or, where that is lost for good and no other agent runs, remove the row "
-        f"'{mark}' of agent_marks"
+        f"{path} does not belong to {what} this database is used with: restore the file from a backup; all agents over "
+        "one database share one folder: name the others' in AGENT_DATA_DIR, or, where that is lost for good and no "
+        f"other agent runs, remove the row '{mark}' of agent_marks"
     )
 
 
