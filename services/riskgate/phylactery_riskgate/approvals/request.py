@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from phylactery_chassis.auth.jws import SKEW_SECONDS
 from phylactery_chassis.errors import DomainError, FailedPrecondition, ResourceExhausted
 from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_chassis.util.ids import new_id
@@ -88,7 +87,10 @@ def _rejected(connection: Connection, asking: Asking, seconds: int) -> DomainErr
         tool=asking.bound.tool,
         hashes=(asking.kept_hash, asking.bound.args_hash),
         since_us=since_us,
-        until_us=_until_us(asking),
+        # a rejection from up to its own period ahead counts, at least an hour: a clock that was set back does not bring
+        # back what a person refused. One from further ahead was made by a clock that was wrong then, and would block
+        # the call for as long
+        until_us=asking.now_us + max(seconds, HOUR_SECONDS) * MICROSECONDS,
     )
     if not found:
         return None
@@ -139,11 +141,6 @@ def _asked(connection: Connection, asking: Asking, per: str, limit: int) -> Doma
         f"{limit} approvals{of_class} were requested for this user within the last hour; retry in {left} s",
         metadata={"limit": str(limit), "per": per, "retry_after_seconds": str(left)},
     )
-
-
-def _until_us(asking: Asking) -> int:
-    """Return the latest time that counts as past: a clock that was set back must not keep requests blocked."""
-    return asking.now_us + SKEW_SECONDS * MICROSECONDS
 
 
 def _seconds_left(micros: int) -> int:
