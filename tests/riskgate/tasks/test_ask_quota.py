@@ -158,6 +158,21 @@ async def test_a_call_that_a_person_approved_uses_nothing_up(gate, ana, call):
     assert "ask" not in gate.records("redeemed")[1]
 
 
+async def test_what_a_person_approved_is_not_done_once_more_unasked(ana, call):
+    task = await ana.begin(ASKED)
+    longer = transfer(call, "c1", note="rent of May")
+    asked = await ana.evaluate(longer, task_id=task)
+    approval = await ana.approve(asked.approval)
+    answer = await ana.evaluate(longer, approval=approval.id)
+    await ana.redeem(answer.permit, longer)
+    seen = {"arguments_json": longer.arguments_json, "result_text": "sent", "run_id": "r1"}
+    assert not (await ana.observe(task, "c1", tool="transfer", **seen)).unproven
+    again = await ana.evaluate(transfer(call, "c2"), task_id=task)
+    assert (again.decision, again.permit, again.approval.approval_class) == (AUTH, "", "self")
+    other = await ana.begin(ASKED, request="request-2", continues=task)
+    await run(ana, other, transfer(call, "c3"))
+
+
 @pytest.mark.slow
 async def test_what_policies_allow_without_any_ask_is_not_held_back_by_one(make_gate, bundle_with, call):
     gate = await make_gate("open", bundle=with_tasks(bundle_with(policies=TRANSFERS)))

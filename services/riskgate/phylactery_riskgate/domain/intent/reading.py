@@ -25,7 +25,7 @@ from phylactery_riskgate.domain.intent.pages import lists_in_part
 from phylactery_riskgate.domain.intent.words import Piece, read_words
 from phylactery_riskgate.domain.model import CatalogTool, Json
 
-__all__ = ["Piece", "Reading", "read_result", "read_words"]
+__all__ = ["Piece", "Reading", "argument_values", "read_result", "read_words"]
 
 MAX_VALUES: Final = 4_000
 MAX_ITEMS: Final = 2_000
@@ -93,7 +93,7 @@ def read_result(
         "call": tool_call_id,
         "made": made,
         "u": unproven,
-        "a": [] if unproven else _argument_values(arguments),
+        "a": [] if unproven else argument_values(arguments),
         "i": reader.parents,
         "v": reader.values,
         # A set of integers has the same order in every process, and it is not the order of the text.
@@ -161,7 +161,8 @@ def _spelled(arguments: Json) -> list[str]:
     return sorted(normalize("NFC", one) for one in texts if one != " ".join(folding.tokens(folding.fold(one))))
 
 
-def _argument_values(arguments: Json) -> list[str]:
+def argument_values(arguments: Json) -> list[str]:
+    """Return the normal forms of the texts and numbers in arguments, sorted; a long text is left out."""
     found: list[str] = []
     waiting: list[Any] = [arguments]
     while waiting and len(found) < MAX_DEPTH:

@@ -21,7 +21,7 @@ from phylactery_understanding.calls.proposal import (
     Understanding,
     plain_values,
 )
-from phylactery_understanding.calls.understanding import GENERIC, TELLING, hears, understand
+from phylactery_understanding.calls.understanding import GENERIC, TELLING, hears, same_effect, understand
 from phylactery_understanding.interpretation.matching import understand_interpreted
 from phylactery_understanding.language.lexicon import lexicon
 from phylactery_understanding.language.text import STEM, fold, tokenize, written
@@ -39,6 +39,7 @@ from phylactery_riskgate.domain.intent.model import CONFIRMED
 from phylactery_riskgate.domain.intent.origin.literals import number
 from phylactery_riskgate.domain.intent.origin.naming import Value, telling
 from phylactery_riskgate.domain.intent.origin.prints import prints, token_prints
+from phylactery_riskgate.domain.intent.reading import argument_values
 from phylactery_riskgate.domain.intent.said import Message
 from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool
 
@@ -82,8 +83,40 @@ def understood(
 
     A message that is only a clear yes confirms the message before it, and nothing else: it yields no more than that
     message did. Pasted text does not ask for anything, and with text that may be pasted in the message, nothing is
-    asked for clearly. A yes beside what others wrote may be a yes to that.
+    asked for clearly. A yes beside what others wrote may be a yes to that. What a result shows to be done is not asked
+    for once more.
     """
+    known = _understood(index, tool, bound, role, uses)
+    if known.level is Level.CLEAR and known.ask and _was_done(index, tool, bound, known):
+        return replace(known, level=Level.HALF, fault=Fault(USED_UP, ""))
+    return known
+
+
+def _was_done(index: TaskIndex, tool: CatalogTool, bound: BoundCall, known: Understanding) -> bool:
+    """Return True if the results since the message that asks show as many effects on this target as it asks for.
+
+    Redeem counts what an ask yields. What a person approved is not counted there, as it may be of no ask; with it the
+    ask has had its effect, too. Of a set no number is known: there only the very same call is one too many.
+    """
+    asking = index.asking
+    if asking is None or tool.effect == "read":
+        return False
+    controls = {one.removeprefix("/") for one in tool.controls} if known.quota else set()
+    given = {name: value for name, value in bound.arguments.items() if value is not None}
+    wanted = argument_values({name: given[name] for name in controls & given.keys()} or given)
+    if not wanted:
+        return False
+    seen = sum(
+        result.made and result.tool == tool.name and set(wanted).issubset(result.arguments)
+        for place, result in enumerate(index.results)
+        if not index.is_shown_before(place, asking.place)
+    )
+    call = Call(tool.name, *_kind(tool.name, tool.asks), ())
+    alike = sum(same_effect(ask, call) for ask in asking.request.asks)
+    return seen >= (known.quota or 1) + max(0, alike - 1)
+
+
+def _understood(index: TaskIndex, tool: CatalogTool, bound: BoundCall, role: Roles, uses: Uses) -> Understanding:
     asking = index.asking
     if asking is None:
         return Understanding(Level.NONE)
@@ -171,7 +204,7 @@ def is_heard(tool: CatalogTool, text: str) -> bool:
 
 def _hears(tool: CatalogTool, request: Request) -> bool:
     kind = _kind(tool.name, tool.asks)
-    return hears(request, Call(tool.name, kind.effects, kind.phrases, kind.nouns, ()))
+    return hears(request, Call(tool.name, *kind, ()))
 
 
 def is_in_text(index: TaskIndex, tool: CatalogTool) -> bool:
