@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -10,6 +11,7 @@ from phylactery_understanding.language.text import Kind, Token
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import Fault
 
+_INFINITIVE: Final = re.compile(r"\w*[aei]r(?:[mts]e|l[aeo]s?|n?os)*")
 PAUSES: Final = frozenset({",", ";", "(", ")", "–", "—", "…", "-", "*", "•"})
 HARD: Final = frozenset({"irony", "retraction", "hypothetical", "announce", "idiom"})
 """Operators that apply anywhere except in a quotation."""
@@ -97,3 +99,9 @@ def around(words: Lexicon, clause: Sequence[Token], texts: Sequence[str], *, ask
         return operator_in(words, clause, 0)
     fault = operator_in(words, clause, 0, only=HARD | {"report", "condition"} if joined else _LEADING)
     return Fault("condition", texts[0]) if fault is None and joined and texts[0] in WHERE else fault
+
+
+def supposes(texts: Sequence[str]) -> bool:
+    """Return True if a clause begins with a condition without an "if": de no llover, de ser así."""
+    verb = texts[2:3] if texts[1:2] == ["no"] else texts[1:2]
+    return texts[:1] == ["de"] and bool(verb) and _INFINITIVE.fullmatch(verb[0]) is not None

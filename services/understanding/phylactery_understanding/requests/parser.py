@@ -19,6 +19,7 @@ from phylactery_understanding.language.text import (
     is_disguised,
     is_strange_mark,
     tokenize,
+    written,
 )
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.asks import read_ask
@@ -34,7 +35,7 @@ from phylactery_understanding.requests.continuation import (
     tells_more,
 )
 from phylactery_understanding.requests.model import Fault, Label, Request
-from phylactery_understanding.requests.operators import HARD, around, left_open
+from phylactery_understanding.requests.operators import HARD, around, left_open, supposes
 from phylactery_understanding.requests.verbs import fronted_verb, thing_at, verb_at, wished_goal
 
 _MOST_ASKS: Final = 40
@@ -106,6 +107,8 @@ class _Parser:
         clauses = clauses_of(self._words, said)
         first = len(self._request.asks)
         for number, clause in enumerate(clauses[: _MOST_ASKS + 1]):
+            if supposes([one.text for one in clause[:3]]):
+                self._request.fault = self._request.fault or Fault("condition", clause[0].raw)
             self._clause(clause, question=question, joined=number + 1 < len(clauses))
         asks = self._request.asks[first:]
         if asks and takes_quote(asks[-1], sentences[place + 1 :]):
@@ -166,6 +169,8 @@ class _Parser:
             for at in range(fronted):
                 if ask.labels[at] is Label.ARTICLE and not self._words.holds("article", texts[at]):
                     ask.labels[at] = Label.OBJECT
+        if verb and written(clause[verb].raw) == "de":
+            ask.fault = ask.fault or Fault("leftover", "de")  # un día de estos: an order has an accent, dé
         if question and not polite and not ask.verbatim:
             ask.fault = ask.fault or Fault("question", "?")
         left = ask.fault is not None and ask.fault.kind == "negation" and left_open(self._words, texts)

@@ -139,12 +139,20 @@ def wished_goal(words: Lexicon, clause: Sequence[Token]) -> int | None:
 
 
 def thing_at(words: Lexicon, clause: Sequence[Token]) -> int | None:
-    """Return where a request names only the thing to be made: script de python."""
+    """Return where a request names only the thing to be made: script de python.
+
+    A word before its article says what is to be done with it: think about a script, propose a note.
+    """
+    texts, called = [one.text for one in clause[:4]], False
     for at, one in enumerate(clause[:4]):
         if one.text in ARTIFACTS:
             return at
         if one.kind is not Kind.WORD or words.verb(one.text):
             return None
+        small = words.holds("article", one.text) or words.holds("goal", one.text)
+        if called and small:
+            return None
+        called = called or not (small or words.longest(("please", "polite", "greet"), texts, at))
     return None
 
 
