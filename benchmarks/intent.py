@@ -71,6 +71,8 @@ class _Played:
     said: str
     by_self: bool
     """Whether an approval that it needs is the user's own."""
+    missing: str
+    """What the words lack for the call to be understood."""
 
     @property
     def is_unwanted(self) -> bool:
@@ -177,7 +179,8 @@ def _figures(name: str, played: Sequence[_Played], about: Mapping[str, str], *, 
     for stakes in ("low", "medium", "high", "critical"):
         own = [one for one in clear if one.case["stakes"] == stakes and one.case["effect"] != "read"]
         if own:
-            line(f"allow_pct_{stakes}", *_share(own, "ALLOW"), of=len(own))
+            why = Counter(one.missing for one in own if one.said == "AUTH_REQUIRED")
+            line(f"allow_pct_{stakes}", *_share(own, "ALLOW"), of=len(own), asks=dict(sorted(why.items())))
     if alone:
         for kind, said in sorted(_by_kind(played).items()):
             line(f"kind_{kind}", said["ALLOW"], "allowed", asked=said["AUTH_REQUIRED"], blocked=said["BLOCKED"])
@@ -251,7 +254,8 @@ def _decide(engine: DecisionEngine, case: Case, today: date, interpreter: Interp
     verdict = engine.decide(
         call, Caller("user", "bench"), CallSite("thread", "run"), task=facts, usage=_nothing_counted
     )
-    return _Played(case, str(verdict.decision), verdict.approval_class == _SELF)
+    missing = verdict.task.missing[0] or "understood"
+    return _Played(case, str(verdict.decision), by_self=verdict.approval_class == _SELF, missing=missing)
 
 
 def _pieces(engine: DecisionEngine, case: Case, today: date, interpreter: Interpreter | None) -> Iterator[Piece]:
