@@ -280,3 +280,27 @@ def test_what_is_dictated_does_not_swallow_its_own_taking_back(ask: str, joiner:
 )
 def test_a_text_of_several_sentences_is_written_as_it_is_dictated(text: str, content: str):
     assert is_clear(text, ("write_file", {**NOTE, "content": content}))
+
+
+SHOWN = {
+    "es": [
+        *("Primero enséñamelo", "Enséñamelo primero", "Léemelo primero", "Primero léemelo", "Muéstramelo antes"),
+        *("Pregunta a Bob primero", "Primero dímelo", "Dime primero qué pondrás", "Avísame antes"),
+    ],
+    "en": [
+        *("Read it to me first", "First read it to me", "Show it to me first", "Read it back to me first"),
+        *("Let Ana read it first", "Read it aloud beforehand", "Ask Bob first", "Tell me first", "Show me first"),
+    ],
+}
+
+
+@pytest.mark.parametrize("joiner", [". ", "\n", "! ", "; "])
+@pytest.mark.parametrize(("language", "shown"), [(one, shown) for one in SHOWN for shown in SHOWN[one]])
+def test_what_is_to_be_shown_or_asked_first_is_not_done_at_once(language: str, shown: str, joiner: str) -> None:
+    for ask, call in ASKS[language].items():
+        assert not is_clear(ask + joiner + shown, call), ask + joiner + shown
+
+
+@pytest.mark.parametrize("behind", [". Then read it to me", ". Lee b.txt", ". Read b.txt first"])
+def test_what_is_only_read_as_well_puts_nothing_off(behind: str) -> None:
+    assert is_clear('Write "hello" to a.txt' + behind, ("write_file", {"path": "a.txt", "content": "hello"}))

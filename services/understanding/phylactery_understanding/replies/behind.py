@@ -44,6 +44,8 @@ _ENDING: Final = frozenset({"cancel", "forget", "stop"})
 _REMOVING: Final = frozenset({"delete", "remove"})
 _CHANGING: Final = frozenset({"change", "replace"})
 _PLACING: Final = frozenset({"put"})
+_SHOWING: Final = frozenset({"read", "tell", "ask"})
+_FIRST: Final = word_set("shown_first")
 _TELLING: Final = 4
 """The number of letters from which a word names something."""
 _SMALL: Final = ("article", "link", "goal", "please", "greet", "phatic", "stop", "polite")
@@ -225,6 +227,8 @@ def _changes(request: Request, later: Request, start: int, *, surely: bool) -> b
     names = {written(one.raw.strip()) for one in ask.tokens if _is_name(one)}
     if not ask.verb.meanings.isdisjoint(_PLACING):
         return surely and ask.refers and bool(names) and any(map(_is_name, request.asks[0].tokens))
+    if not (names or ask.verb.meanings.isdisjoint(_SHOWING) or _FIRST.isdisjoint(texts)):
+        return True  # read it to me first, let Ana see it first
     changing = not ask.verb.meanings.isdisjoint(_CHANGING)
     said_before = any(written(one.raw.strip()) in before for one in ask.tokens if _is_said(one))
     return changing and (ask.refers or not names or said_before)
