@@ -12,8 +12,13 @@ import pytest
 import sqlalchemy as sa
 import yaml
 from grpc import aio
+from opentelemetry import metrics as api
+from phylactery.riskgate.v1 import audit_pb2
+from phylactery_riskgate.notices import delivery, metrics
+from phylactery_riskgate.notices.signing import written
 from structlog.testing import capture_logs
 
+from tests.support.riskgate.command import run
 from tests.support.riskgate.notices import SECRET, arrivals, until
 from tests.support.riskgate.people import tool_call
 from tests.support.servers.sink import slowly
@@ -170,9 +175,6 @@ async def test_an_amount_is_told_with_its_currency_and_one_that_is_sensitive_is_
 
 
 async def test_metrics_say_what_was_sent_what_failed_and_what_waits(told_gate, sinks, server):
-    from opentelemetry import metrics as api
-    from phylactery_riskgate.notices import metrics
-
     server.answers = [500]
     gate = await told_gate(sinks.hook(server))
     await asked(gate)
@@ -272,10 +274,10 @@ async def test_a_slow_sink_holds_up_neither_another_sink_nor_a_decision(told_gat
 
 
 async def test_a_delivery_ends_at_its_time_even_if_the_answer_drips(told_gate, sinks, server):
-    server.answers = [slowly(10)]
+    server.answers = [slowly(60)]  # longer than the test waits
     gate = await told_gate(sinks.hook(server, timeout_seconds=0.3))
     await asked(gate)
-    await until(lambda: rows(gate)[0]["error"] == "TIMEOUT", 5)
+    await until(lambda: rows(gate)[0]["error"] == "TIMEOUT")
 
 
 async def test_a_sink_that_is_gone_gets_nothing_more_until_it_is_resumed(told_gate, sinks, server):
@@ -287,8 +289,6 @@ async def test_a_sink_that_is_gone_gets_nothing_more_until_it_is_resumed(told_ga
     gate.clock.advance(3)
     await asyncio.sleep(0.3)
     assert len(server.taken) == 1
-    from tests.support.riskgate.command import run
-
     status = run("notices", "status", "--data-dir", gate.folder, "--file", sinks.file)
     assert status.exit_code == 1
     assert "hook: disabled, webhook, http://127.0.0.1" in status.stdout
@@ -320,8 +320,6 @@ async def test_a_restart_with_another_url_enables_a_sink_again(told_gate, sinks,
 
 
 async def test_a_rotated_secret_signs_without_a_restart(told_gate, sinks, server):
-    from phylactery_riskgate.notices.signing import written
-
     gate = await told_gate(sinks.hook(server))
     new = written(hashlib.sha256(b"new").digest())
     sinks.write_secret(sinks.secret, f"{SECRET}\n{new}\n")
@@ -365,8 +363,10 @@ async def test_arguments_are_shown_only_where_a_sink_says_so_and_never_what_is_c
 ):
     gate = await told_gate(sinks.hook(server, show="arguments", classes=["self", "peer"]))
     await asked(gate)
+    gate.clock.advance(1)  # so that they arrive in this order
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     await asked(gate, ("pay", json.dumps({"to": f"key {secret}"})), call_id="c2", run="r2")
+    gate.clock.advance(1)
     await gate.person("ana").evaluate(run="r3")
     found = await arrivals(server, 3)
     shown = {one.json["data"]["tool"]: one.json["data"].get("arguments") for one in (found[0], found[2])}
@@ -379,8 +379,6 @@ async def test_arguments_are_shown_only_where_a_sink_says_so_and_never_what_is_c
 
 
 async def test_an_erasure_takes_the_notices_of_the_person_along(told_gate, sinks, server):
-    from phylactery.riskgate.v1 import audit_pb2
-
     gate = await told_gate(sinks.hook(server))
     approval = await asked(gate)
     await arrivals(server, 1)
@@ -401,3 +399,19 @@ async def test_what_is_committed_by_nobody_is_told_to_nobody(told_gate, sinks, s
     assert not rows(gate)
     await asyncio.sleep(0.1)
     assert not server.taken
+
+
+async def test_whoever_is_woken_finds_what_was_noted(told_gate, sinks, server, monkeypatch):
+    async def not_started(_self) -> None:
+        """Deliver nothing."""
+
+    monkeypatch.setattr(delivery.Deliveries, "start", not_started)
+    gate = await told_gate(sinks.hook(server))
+    found: list[int] = []
+    gate.riskgate.core.notices.listeners.append(lambda: found.append(len(rows(gate))))
+    ana = gate.person("ana")
+    calls = [tool_call(*PAY, f"c{number}") for number in range(4)]
+    await asyncio.gather(*(ana.evaluate(call, run=f"r{number}") for number, call in enumerate(calls)), ana.list())
+    assert found
+    assert found[0] > 0
+    assert found[-1] == len(rows(gate)) == 4 * 4
