@@ -52,7 +52,11 @@ def notices_check(file: File = None, data_dir: DataDir = None, as_json: AsJson =
         raise typer.Exit(FAILED) from None
     sinks = [{"name": one.name, "kind": one.kind, "place": one.place} for one in found.sinks]
     lines = [f"{one['name']}: {one['kind']}, {one['place']}" for one in sinks]
-    tell(as_json, {"ok": True, "sinks": sinks}, "\n".join((*lines, f"{path}: {len(sinks)} sinks can be used")))
+    tell(
+        as_json,
+        {"ok": True, "sinks": sinks},
+        "\n".join((*lines, f"{path}: {len(sinks)} {'sink' if len(sinks) == 1 else 'sinks'} can be used")),
+    )
 
 
 @app.command("test")
