@@ -275,3 +275,53 @@ def test_the_numbers_are_those_of_the_contract():
 
 def test_every_reason_has_a_sentence_in_every_language():
     MessageSet("phylactery_memory.i18n", {}, {"kept_": Reason}).check()
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Llámame luego", "Llámame cuando llegues", "Llámame al 612345678", "Llámame Mañana", "Llámame si puedes"),
+        *("Call me a taxi", "call me maybe", "Call me when you can", "Call me back", "Call me Monday", "CALL ME LATER"),
+        *("call me crazy but I like it", "Call me Ishmael is the first line of a book", "Dime Pepe", "Call me Dr. No"),
+        *("My name is not Bob", "No me llamo Bob", "Mi nombre ya no es Bob", "no me llames Bob", "Don't call me Bob"),
+        *("My name is mud", "My name is on the list", "my name is hard to pronounce", "My name is longer than yours"),
+        *("Me llamo igual que mi padre", "Me llamo la atención", "mi nombre es difícil de escribir"),
+        *("My sister's name is Laura", "Mi hermana se llama Laura", "my mother calls me Bobby", "his name is Bob"),
+        *("If my name is Bob I'll eat my hat", "I wish my name was Bob", "Si me llamo Ana, te aviso", "Me llamo Ana, supongo"),
+        *("My name is Batman lol", "me llamo Batman jajaja", "Me llamo Batman 😂", "My name is Batman. Not!!! kidding"),
+        *("He said my name is Bob", '"My name is Bob"', "Translate: my name is Bob", "my name is Bob, he said"),
+        *("¿Me llamo Ana?", "My name is what?", "Do you know my name is Bob?"),
+        *("I prefer Spanish wine", "Prefiero el vino español", "I prefer English breakfast tea", "I prefer English to Spanish"),
+        *("Write in Spanish to Bob", "prefiero el español de México", "háblame en inglés cuando esté mi jefe", "hablo inglés"),
+        *("Mi cumpleaños es un día triste", "My birthday is coming up soon", "my birthday is the same as my sister's"),
+        *("my birthday is not May 4th", "cumplo el plazo", "My time zone is the same as yours", "mi zona horaria es rara"),
+        *("My favourite food is whatever you cook", "mi comida favorita es cualquiera", "my favorite color is not red"),
+        *("mi color favorito es el que tú quieras", "My favorite color is none of your business"),
+        *("soy vegetariana los lunes", "I'm almost vegan", "my wife is vegan", "I'm vegan-curious", "háblame de tu perro"),
+    ],
+)
+def test_what_states_no_value_of_the_person_sets_no_field(text):
+    assert said(text, keep=True).profile is None
+    assert said(text).attribute == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("Sí, me llamo Ana María de la Cruz", "name", "Ana María de la Cruz"),
+        ("me llamo ana", "name", "ana"),
+        ("My name isn't Bob, it's Rob", "name", "Rob"),
+        ("No me llamo Pepe sino Paco", "name", "Paco"),
+        ("You can call me Al", "name.preferred", "Al"),
+        ("My name is Robert but call me Bob", "name", "Robert"),
+        ("Please call me Max from now on", "name.preferred", "Max"),
+        ("my birthday is on the 4th of May 1990", "birthday", "the 4th of May 1990"),
+        ("Cumplo años el 4 de mayo", "birthday", "4 de mayo"),
+        ("I prefer Spanish, please", "language", "es"),
+        ("my time zone is UTC+2", "timezone", "UTC+2"),
+        ("mi comida favorita es la paella", "favorite.comida", "paella"),
+    ],
+)
+def test_a_plain_statement_sets_the_field_to_what_it_says(text, field, value):
+    decision = said(text)
+    assert decision.profile is not None
+    assert (decision.profile.attribute, decision.profile.value) == (field, value)

@@ -19,7 +19,7 @@ from phylactery_chassis.inspection import ALL_KINDS, Category, FindingKind, Want
 from phylactery_chassis.util.messages import read_messages
 
 from phylactery_memory.memories.model import THE_USER, TRUST_OF_SOURCE, Kind, Layer, Source, Trust
-from phylactery_memory.memories.write_rules import Reading, Slot, read, sentences
+from phylactery_memory.memories.write_rules import Reading, Slot, is_joke, read, sentences, statements
 from phylactery_memory.retrieval.words import negated, plain, stems, words
 
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class Evidence:
     def stems(self) -> Mapping[bool, frozenset[str]]:
         """Return the stems of negated and of other sentences, computed once for many texts."""
         found: dict[bool, set[str]] = {True: set(), False: set()}
-        for part in sentences(self.words):
+        for part in (part for sentence in sentences(self.words) for part in statements(sentence)):
             found[_denies(part)].update(stem for word in words(part) for stem in stems(word))
         return {denied: frozenset(some) for denied, some in found.items()}
 
@@ -133,7 +133,8 @@ class Proposal:
 class Decision:
     """The outcome of a proposal; layer None keeps nothing. reasons begin with the deciding one; source is who said it.
 
-    about and attribute identify the fact, empty for none; profile is what the profile accepts.
+    about and attribute identify the fact, empty for none; profile is what the profile accepts. ends is what the text
+    says is over: the service retires what it concerns.
     """
 
     layer: Layer | None
@@ -144,6 +145,7 @@ class Decision:
     attribute: str = ""
     profile: Slot | None = None
     source: Source = Source.USER
+    ends: Slot | None = None
 
     @property
     def refused(self) -> bool:
@@ -171,7 +173,7 @@ def _decided(proposal: Proposal, trust: Trust, doubts: tuple[Reason, ...]) -> De
     readings = [read(sentence) for sentence in sentences(proposal.text)]
     best = max(readings, key=_weight, default=Reading(small_talk=True))
     asked = proposal.keep or (trust >= Trust.USER and any(reading.asks_to_remember for reading in readings))
-    lasting = (best.fact or best.preference) and not best.temporary
+    lasting = (best.fact or best.preference) and not best.temporary and not is_joke(proposal.text)
     if trust == Trust.UNTRUSTED and proposal.kind is None:
         lasting = False  # "I live in …" on a page is about its author, not the person: a writer must state what it is
     kind = proposal.kind or (_kind_of(best) if lasting else Kind.EPISODE)
@@ -179,7 +181,9 @@ def _decided(proposal: Proposal, trust: Trust, doubts: tuple[Reason, ...]) -> De
         return Decision(None, kind, trust, (_ephemeral(best), *doubts))
     told = _lasting_reason(best, kind) if lasting or proposal.kind in (Kind.FACT, Kind.PREFERENCE) else None
     reasons = tuple(reason for reason in (told, Reason.KEPT_ON_REQUEST if asked else None) if reason)
-    slot = best.slot if lasting and trust > Trust.UNTRUSTED else None
+    stated = best.slot if lasting and trust > Trust.UNTRUSTED else None
+    slot = stated if stated is not None and not stated.ends else None
+    ends = stated if stated is not None and stated.ends and trust >= Trust.USER else None
     decision = Decision(
         Layer.SEMANTIC,
         kind,
@@ -187,6 +191,7 @@ def _decided(proposal: Proposal, trust: Trust, doubts: tuple[Reason, ...]) -> De
         (*(reasons or (Reason.FACT,)), *doubts),
         about=THE_USER if slot else "",
         attribute=slot.attribute if slot else "",
+        ends=ends,
     )
     return _with_profile(proposal, decision, best, slot)
 
@@ -195,18 +200,12 @@ def _with_profile(proposal: Proposal, decision: Decision, best: Reading, slot: S
     """Add a stable preference to the profile if the person said it, or the reason if they did not."""
     if not best.stable or slot is None:
         if decision.trust == Trust.UNTRUSTED:
-            return _replaced(decision, (*decision.reasons, Reason.UNTRUSTED))
+            return replace(decision, reasons=(*decision.reasons, Reason.UNTRUSTED))
         return decision
     if decision.trust >= Trust.USER or _said(proposal.text, proposal.evidence):
         reasons = (Reason.STABLE_PREFERENCE, *(r for r in decision.reasons if r is not Reason.STABLE_PREFERENCE))
-        return Decision(
-            Layer.PROFILE, decision.kind, decision.trust, reasons, decision.about, decision.attribute, profile=slot
-        )
-    return _replaced(decision, (*decision.reasons, Reason.UNGROUNDED))
-
-
-def _replaced(decision: Decision, reasons: tuple[Reason, ...]) -> Decision:
-    return Decision(decision.layer, decision.kind, decision.trust, reasons, decision.about, decision.attribute)
+        return replace(decision, layer=Layer.PROFILE, reasons=reasons, profile=slot)
+    return replace(decision, reasons=(*decision.reasons, Reason.UNGROUNDED))
 
 
 def _trust(source: Source, evidence: Sequence[Evidence]) -> Trust:
@@ -235,10 +234,11 @@ def _denies(sentence: str) -> bool:
     return negated(_NO_DENIAL.sub(" ", plain(sentence)))
 
 
-def _weight(reading: Reading) -> tuple[bool, bool, bool, bool, bool]:
+def _weight(reading: Reading) -> tuple[bool, ...]:
     lasting = (reading.fact or reading.preference) and not reading.temporary
     return (
         lasting and reading.stable and reading.slot is not None,
+        lasting and reading.slot is not None and not reading.slot.ends,
         lasting and reading.slot is not None,
         lasting and reading.preference,
         lasting,

@@ -1,32 +1,46 @@
 """Write-policy rules for one sentence in English or Spanish: its kind, and the attribute it sets.
 
 A sentence is matched in lower case, without accents, from its beginning, so that quotations and hypotheticals set
-nothing. Only single-valued properties become attributes, and only from a plain statement.
+nothing. Only single-valued properties become attributes, and only from a plain statement: a value must be of its kind
+(a name, a date, a language that ends its clause), and nothing around it may say that it is not meant, not the person's,
+or not certain. What is doubtful sets nothing: an ordinary memory is better than a wrong profile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import re2
 
-from phylactery_memory.retrieval.words import plain
+from phylactery_memory.retrieval.words import STOP_WORDS, negated, plain
 
 _START: Final = (
-    r"^(?:(?:and|but|so|well|also|oh|hi|hello|hey|btw|by the way|please|from now on|y|pero|bueno|ademas|pues|hola|oye|"
+    r"^(?:(?:and|but|so|well|also|oh|hi|hello|hey|ok|okay|yes|yeah|si|claro|btw|by the way|please|from now on|actually|now|y|pero|bueno|"
+    r"ademas|pues|hola|oye|vale|ahora|en realidad|"
     r"por cierto|por favor|de ahora en adelante|a partir de ahora|recuerda que|remember that|recuerda|"
-    r"remember)[,:]?\s+)*"
+    r"remember)[,:.]?\s+)*"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """An attribute of the person that a sentence sets."""
+    """An attribute of the person that a sentence sets, or ends where ``ends``: then an empty value is any value.
+
+    Words that end one of two attributes ("I left Acme") name both, with a space between them.
+    """
 
     attribute: str
     value: str
+    ends: bool = False
+
+    def concerns(self, other: Slot | None) -> bool:
+        """Return True if what this slot says is about the other's value: all but the end of another value."""
+        if other is None or other.attribute not in self.attribute.split():
+            return False
+        return not self.ends or not self.value or _same(self.value, other.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +65,7 @@ def _rule(*patterns: str) -> Any:
 _BREAK: Final = re2.compile(r"([^.!?¿¡;\n]+[.!?;]*)")
 _ENDS_VALUE: Final = re2.compile(
     r"(?:[,;.!?()]|\s+(?:and|but|because|since|so|y|e|pero|porque|ya que|aunque|desde|por favor|please|"
+    r"from now on|de ahora en adelante|a partir de ahora|"
     r"by the way|btw|por cierto)(?:\s|$)).*$"
 )
 
@@ -68,11 +83,13 @@ _COMMAND: Final = _rule(
     r"(?:can|could|would|will) you\b",
     r"(?:send|open|show|create|delete|remove|write|read|search|find|look|remind|book|buy|order|cancel|play|stop|"
     r"start|run|"
-    r"make|set|add|list|give|tell|summari[sz]e|translate|schedule|check|get|fetch|explain|help)\b",
+    r"make|set|add|list|give|tell|summari[sz]e|translate|schedule|check|get|fetch|explain|help|call|phone|ring|forget|"
+    r"answer|reply|respond)\b",
     r"(?:puedes|podrias|me puedes|quieres)\b",
     r"(?:envia|enviame|manda|mandame|abre|muestra|muestrame|crea|borra|elimina|escribe|lee|busca|encuentra|recuerdame|"
     r"avisame|reserva|compra|pide|cancela|pon|ponme|para|empieza|ejecuta|haz|hazme|agrega|anade|lista|dame|dime|resume|"
-    r"traduce|programa|revisa|explica|explicame|ayudame|necesito que|quiero que)\b",
+    r"traduce|programa|revisa|explica|explicame|ayudame|necesito que|quiero que|llama|llamame|telefoneame|olvida|"
+    r"olvidate|contesta|contestame|responde|respondeme)\b",
 )
 _SMALL_TALK: Final = """
 hi hello hey thanks thank you very much so a lot ok okay yes no yeah yep nope sure fine great cool nice good perfect
@@ -110,13 +127,13 @@ _PREFERENCE: Final = _rule(
     r"(?:siempre |nunca |de ahora en adelante,? |a partir de ahora,? )+\w+",
 )
 _FACT: Final = _rule(
-    r"(?:my name is|i(?:'m| am) called|call me)\b",
+    r"(?:my name(?:'s| is)|i(?:'m| am) called)\b",
     r"i (?:live|lived|work|worked|study|studied|own|have|speak|play|teach|was born|grew up|moved|graduated|run|drive|"
     r"use)\b",
     r"i(?:'ve| have) (?:got|been|lived|worked|moved|a|an|two|three)\b",
     r"i(?:'m| am) (?:an?|from|married|single|divorced|retired|\d+|the|in charge|based|originally)\b",
-    r"(?:my|our) [\w' -]{2,40}? (?:is|are|was|were|has|have|lives?|works?|starts?|begins?|ends?)\b",
-    r"(?:me llamo|mi nombre es|llamame|puedes llamarme)\b",
+    r"(?:my|our) [\w' -]{2,40}?(?:'s| (?:is|are|was|were|has|have|lives?|works?|starts?|begins?|ends?))\b",
+    r"(?:me llamo|mi nombre es)\b",
     r"(?:yo )?(?:vivo|vivi|trabajo|trabaje|estudio|estudie|naci|creci|tengo|hablo|juego|enseno|me mude|me gradue|uso|"
     r"conduzco)\b",
     r"(?:yo )?soy (?:de|un|una|el|la|\w+(?:or|ora|ista|ero|era|ico|ica|ado|ada|ano|ana|ente|ante)\b)",
@@ -129,65 +146,364 @@ _FACT: Final = _rule(
     r"(?:ya )?no (?:vivo|trabajo|estudio|tengo|hablo|juego|uso|conduzco)\b",
 )
 
-_PROPER: Final = frozenset({"city", "employer"})
-"""Attributes whose value is a name, so that "I live in fear" and "trabajo en equipo" set none."""
+_NAME_EN: Final = r"my (?:full |first |real )?name(?:'s| is)(?: now)?|i(?:'m| am) (?:now )?called|i go by"
+_NAME_ES: Final = r"(?:yo )?(?:ahora )?me llamo(?: ahora)?|mi nombre (?:completo )?es"
+_CALLED_EN: Final = r"(?:you can |you may |just |always )*call me"
+_CALLED_ES: Final = r"(?:siempre )?(?:puedes llamarme|podes llamarme|llamame|llameme|prefiero que me llames)(?: siempre)?"
+_LIVES_EN: Final = (
+    r"i(?:'m| am)? (?:now |currently )?(?:live|living)(?: now)? in|i(?:'ve| have)?(?: just)? (?:moved|relocated)(?: back)? to"
+)
+_LIVES_ES: Final = (
+    r"(?:yo )?(?:ahora |actualmente )*(?:vivo|estoy viviendo)(?: ahora| actualmente)? en"
+    r"|(?:yo )?(?:ya |ahora )*me (?:mude|he mudado|traslade|cambie de casa)(?: ahora)? a"
+)
+_WORKS_EN: Final = r"i(?:'m| am)? (?:now )?(?:work|working)(?: now)? (?:at|for)"
+_WORKS_ES: Final = r"(?:yo )?(?:ahora )?trabajo(?: ahora)? (?:en|para)"
 _SLOTS: Final = tuple(
-    (attribute, _rule(*patterns))
+    (attribute, _rule(rf"(?:{patterns}) (.+)"))
     for attribute, patterns in (
-        ("name.preferred", (r"call me (.+)", r"(?:puedes llamarme|llamame) (.+)")),
-        ("name", (r"my name is (.+)", r"(?:me llamo|mi nombre es) (.+)")),
-        (
-            "city",
-            (
-                r"i (?:live|am living|moved) (?:now )?(?:in|to) (.+)",
-                r"i(?:'m| am) living in (.+)",
-                r"(?:yo )?(?:vivo en|me mude a) (.+)",
-            ),
-        ),
-        ("employer", (r"i work (?:at|for) (.+)", r"(?:yo )?trabajo (?:en|para) (.+)")),
-        ("birthday", (r"my birthday is (?:on )?(.+)", r"mi cumpleanos es (?:el )?(.+)", r"cumplo anos el (.+)")),
-        ("timezone", (r"my time ?zone is (.+)", r"mi (?:zona horaria|huso horario) es (.+)")),
+        ("name.preferred", f"{_CALLED_EN}|{_CALLED_ES}"),
+        ("name", f"{_NAME_EN}|{_NAME_ES}"),
+        ("city", f"{_LIVES_EN}|{_LIVES_ES}"),
+        ("employer", f"{_WORKS_EN}|{_WORKS_ES}"),
+        ("birthday", r"my birthday(?:'s| is)(?: on)?|i was born on|mi cumpleanos es(?: el)?|cumplo (?:anos )?el|naci el"),
+        ("timezone", r"my time ?zone(?:'s| is)|mi (?:zona horaria|huso horario) es"),
     )
 )
 _FAVOURITE: Final = (
-    _rule(r"my favou?rite (\w{1,40}) is (?:the |an? )?(.+)"),
-    _rule(r"mi (\w{1,40}) (?:favorit|preferid)[oa] es (?:el |la |un |una )?(.+)"),
+    _rule(r"my favou?rite (\w{1,40})(?:'s| is) (?:now )?(?:the |an? )?(.+)"),
+    _rule(r"mi (\w{1,40}) (?:favorit|preferid)[oa] (?:ahora )?es (?:ahora )?(?:el |la |un |una )?(.+)"),
 )
+_CLAUSE_ENDS: Final = r"\s*(?:[,;.!()]|(?:and|but|because|since|y|e|pero|porque|por favor|please|thanks|gracias|from now on|always|siempre|de ahora en adelante|a partir de ahora)\b|$)"
 _LANGUAGE: Final = _rule(
-    r"(?:always |from now on,? )*(?:answer|reply|respond|talk|speak|write)(?: to)?(?: me)?(?: always)? in (english|"
-    r"spanish)\b",
-    r"(?:siempre |de ahora en adelante,? |a partir de ahora,? )*(?:respondeme|contestame|hablame|escribeme|responde|"
-    r"contesta)"
-    r"(?: siempre)? en (ingles|espanol|castellano)\b",
-    r"(?:i (?:always )?prefer|prefiero)(?: siempre)?(?: (?:to (?:speak|write)|hablar|escribir|respuestas))?(?: in| "
-    r"en)? "
-    r"(english|spanish|ingles|espanol|castellano)\b",
+    rf"(?:always |from now on,? |please )*(?:answer|reply|respond|talk|speak|write)(?: to)?(?: me)?(?: always)? in (english|spanish){_CLAUSE_ENDS}",
+    r"(?:siempre |de ahora en adelante,? |a partir de ahora,? )*(?:respondeme|contestame|hablame|escribeme|responde|contesta)"
+    rf"(?: siempre)? en (ingles|espanol|castellano){_CLAUSE_ENDS}",
+    r"(?:i (?:always )?prefer|(?:yo )?prefiero)(?: siempre)?(?: (?:to (?:speak|write|read|talk)|hablar|escribir|leer|(?:tus |las )?respuestas|(?:your )?(?:answers|replies)|que me (?:hables|escribas|respondas|contestes)))?"
+    rf"(?: in| en)?(?: el)? (english|spanish|ingles|espanol|castellano){_CLAUSE_ENDS}",
+    rf"my (?:preferred )?language is (english|spanish){_CLAUSE_ENDS}",
+    rf"mi idioma (?:preferido )?es el (ingles|espanol|castellano){_CLAUSE_ENDS}",
 )
 _LANGUAGES: Final = {"english": "en", "ingles": "en", "spanish": "es", "espanol": "es", "castellano": "es"}
+_ANSWERS: Final = r"(?:answers|replies|responses|messages)"
+_RESPUESTAS: Final = r"(?:respuestas|contestaciones|mensajes)"
 _LENGTH: Final = _rule(
-    r"(?:i (?:always |generally )?(?:prefer|like|want)|(?:always |from now on,? )+(?:give me|use|write|send)) "
-    r"(short|brief|concise|long|detailed) (?:answers|replies|responses|messages)",
-    r"(?:prefiero|siempre quiero|me gustan) (?:las )?(?:respuestas|contestaciones|mensajes) "
-    r"(cortas|breves|concisas|cortos|breves|largas|detalladas|largos)",
+    r"(?:i(?:'d| would)? (?:always |generally |really )?(?:prefer|like|want)|(?:always |from now on,? )+(?:give me|use|write|send)|(?:please )?(?:give me|keep)) "
+    rf"(?:your |my |the |all )*(?:answers |replies )?(short|shorter|brief|concise|long|longer|detailed)(?: {_ANSWERS})?{_CLAUSE_ENDS}",
+    r"(?:yo )?(?:prefiero|siempre quiero|quiero siempre|me gustan|dame siempre|siempre dame|prefiero que me des)(?: siempre)? (?:las |tus )?"
+    rf"{_RESPUESTAS} (?:mas )?(?:que sean )?(cortas|breves|concisas|cortos|breves|largas|detalladas|largos){_CLAUSE_ENDS}",
+    r"(?:always |from now on,? )+(?:answer|reply|respond|write|be)(?: to)?(?: me)? (shortly|briefly|concisely|brief|short|in detail)\b",
+    r"(?:siempre |de ahora en adelante,? |a partir de ahora,? )+(?:respondeme|contestame|responde|contesta|se|escribeme)(?: de forma)? (breve|breve y claro|corto|brevemente|en detalle|con detalle)\b",
 )
 _LENGTHS: Final = {
-    **dict.fromkeys(("short", "brief", "concise", "cortas", "breves", "concisas", "cortos"), "short"),
-    **dict.fromkeys(("long", "detailed", "largas", "detalladas", "largos"), "long"),
+    **dict.fromkeys(
+        "short shorter brief concise cortas breves concisas cortos shortly briefly concisely breve corto brevemente".split(),  # noqa: SIM905
+        "short",
+    ),
+    **dict.fromkeys(("long", "longer", "detailed", "detalladas", "largas", "largos", "in detail", "en detalle", "con detalle"), "long"),
+}
+_FORMAL: Final = _rule(
+    r"(?:siempre )?(?:por favor )?(?:hablame|tratame|hableme|trateme|dirigete a mi|respondeme|contestame)(?: siempre)? (?:de|con) (usted|tu|vos)"
+    + _CLAUSE_ENDS,
+    r"(?:prefiero|quiero|me gusta)(?: siempre)? que me (?:hables|trates|hable|trate) (?:de|con) (usted|tu|vos)" + _CLAUSE_ENDS,
+    r"(no me (?:tutees|tutee|hables de tu|trates de tu))\b",
+    r"(tuteame|puedes tutearme|me puedes tutear|prefiero que me tutees|no me (?:hables|trates) de usted)\b",
+    r"(?:always |from now on,? |please )*(?:be|speak|talk|write)(?: to me| with me)? (?:more )?(formally|informally|formal|informal)(?: with me| to me)?\b",
+)
+_ADDRESS: Final = {
+    **dict.fromkeys(("usted", "no me tutees", "no me tutee", "no me hables de tu", "no me trates de tu", "formally"), "formal"),
+    **dict.fromkeys(
+        ("tu", "vos", "tuteame", "puedes tutearme", "me puedes tutear", "prefiero que me tutees", "informally"), "informal"
+    ),
+    **dict.fromkeys(("no me hables de usted", "no me trates de usted"), "informal"),
+}
+_EMOJIS: Final = _rule(
+    r"(no|without|i (?:don'?t|do not) (?:want|like)|(?:please )?(?:don'?t|do not|never|stop) (?:use|send|using|sending|put)|avoid|i hate)(?: any| the| your| those)? (?:emojis?|emoticons?|smileys?)\b",
+    r"(sin|no (?:uses|pongas|mandes|envies|quiero|me gustan)|nada de|nunca uses|deja de usar|evita|odio)(?: los| mas| tantos)? (?:emojis?|emoticonos?|caritas)\b",
+    r"(i (?:like|love|want)|(?:always |please |you can )*use|me gustan|quiero|usa(?: siempre)?|puedes usar)(?: los)? (?:emojis?|emoticonos?)\b",
+)
+_FORMATS: Final = _rule(
+    r"(?:i (?:always )?prefer|(?:always |from now on,? )+(?:use|answer with|answer in|reply in))(?: answers (?:as|in|with))? (bullet points|lists|plain text|prose)\b",
+    r"(?:prefiero|(?:siempre )+(?:usa|responde(?:me)? (?:en|con)))(?: las respuestas (?:en|con))? (listas|vinetas|texto plano|texto simple)\b",
+    r"(no markdown|(?:please )?(?:don'?t|do not|never) use markdown|sin markdown|no uses markdown)\b",
+)
+_FORMAT: Final = {
+    **dict.fromkeys(("bullet points", "lists", "listas", "vinetas"), "lists"),
+    **dict.fromkeys(("plain text", "prose", "texto plano", "texto simple"), "plain"),
 }
 _DIET: Final = _rule(
-    r"i(?:'m| am) (?:an? )?(vegetarian|vegan|celiac|coeliac)\b", r"(?:yo )?soy (vegetarian|vegan|celiac)[oa]\b"
+    rf"i(?:'m| am) (?:now )?(?:an? )?(vegetarian|vegan|celiac|coeliac){_CLAUSE_ENDS}",
+    rf"(?:yo )?(?:ahora )?soy (vegetarian|vegan|celiac)[oa]{_CLAUSE_ENDS}",
 )
-_CHOICES: Final[tuple[tuple[str, Any, Mapping[str, str]], ...]] = (
-    ("language", _LANGUAGE, _LANGUAGES),
-    ("answer.length", _LENGTH, _LENGTHS),
-    ("diet", _DIET, {"coeliac": "celiac"}),
+_CHOICES: Final[tuple[tuple[str, Any, Mapping[str, str], str], ...]] = (
+    ("language", _LANGUAGE, _LANGUAGES, ""),
+    ("answer.length", _LENGTH, _LENGTHS, ""),
+    ("answer.address", _FORMAL, _ADDRESS, ""),
+    ("answer.emojis", _EMOJIS, {}, "no"),
+    ("answer.format", _FORMATS, _FORMAT, "plain"),
+    ("diet", _DIET, {"coeliac": "celiac"}, ""),
 )
+"""What is one of a few values: the expression, the value of each word, and the value of any other words."""
+_WANTS_EMOJIS: Final = re2.compile(r"^(?:i (?:like|love|want)|(?:always |please |you can )*use|me gustan|quiero|usa|puedes usar)")
 _STABLE_ATTRIBUTES: Final = frozenset({"name", "name.preferred", "timezone", "birthday"})
+_ENDED: Final = tuple(
+    (attributes, _rule(*patterns))
+    for attributes, patterns in (
+        (
+            ("city",),
+            (
+                r"i (?:don'?t|do not|no longer) live(?: any ?more)? in (.+)",
+                r"i(?:'m| am) (?:not|no longer) living in (.+)",
+                r"i(?:'ve| have)?(?: just)? (?:moved (?:away |out )?(?:from|of)|stopped living in) (.+)",
+                r"(?:yo )?(?:ya )?no (?:vivo|estoy viviendo)(?: ya| mas)? en (.+)",
+                r"(?:deje de vivir en|me mude de) (.+)",
+            ),
+        ),
+        (
+            ("employer",),
+            (
+                r"i (?:don'?t|do not|no longer) work(?: any ?more)? (?:at|for) (.+)",
+                r"i(?:'m| am) (?:not|no longer) (?:working|employed) (?:at|for|by) (.+)",
+                r"i(?:'ve| have)?(?: just)? (?:quit|resigned from|stopped working (?:at|for)) (.+)",
+                r"(?:yo )?(?:ya )?no trabajo(?: ya| mas)? (?:en|para) (.+)",
+                r"(?:deje de trabajar (?:en|para)|renuncie a|me despidieron de) (.+)",
+                r"(?:i (?:don'?t|do not|no longer) work any ?more|i no longer work|ya no trabajo)()$",
+            ),
+        ),
+        (
+            ("city", "employer"),
+            (r"i(?:'ve| have)?(?: just)? left (.+)", r"(?:yo )?(?:ya )?(?:me fui de|me he ido de|me marche de|deje|he dejado) (.+)"),
+        ),
+        (
+            ("name.preferred",),
+            (
+                r"(?:don'?t|do not|never)(?: you)?(?: ever)? call me (.+)",
+                r"stop calling me (.+)",
+                r"(?:ya )?(?:no|nunca) me (?:llames|digas|llame|diga)(?: mas| ya)? (.+)",
+                r"deja de (?:llamarme|decirme) (.+)",
+            ),
+        ),
+        (
+            ("name",),
+            (
+                r"my name (?:is(?: not| no longer)|isn'?t|was never)(?: really| actually)? (.+)",
+                r"i(?:'m| am) (?:not|no longer) called (.+)",
+                r"(?:yo )?(?:ya )?no me llamo (.+)",
+                r"mi nombre (?:ya )?no es (.+)",
+            ),
+        ),
+        (
+            ("birthday",),
+            (r"my birthday (?:is not|isn'?t)(?: on)? (.+)", r"mi cumpleanos (?:ya )?no es(?: el)? (.+)", r"no cumplo (?:anos )?el (.+)"),
+        ),
+        (("timezone",), (r"my time ?zone (?:is (?:not|no longer)|isn'?t) (.+)", r"mi (?:zona horaria|huso horario) (?:ya )?no es (.+)")),
+        (
+            ("diet",),
+            (
+                r"i(?:'m| am) (?:not(?: an?)?|no longer(?: an?)?) ((?:vegetarian|vegan|celiac|coeliac))\b.*",
+                r"(?:yo )?(?:ya )?no soy ((?:vegetarian|vegan|celiac))[oa]\b.*",
+            ),
+        ),
+        (
+            ("language",),
+            (
+                r"(?:don'?t|do not|never|stop) (?:answer(?:ing)?|reply(?:ing)?|speak(?:ing)?|writ(?:e|ing)|talk(?:ing)?)(?: to)?(?: me)? in (english|spanish)\b.*",
+                r"(?:ya )?no me (?:hables|respondas|contestes|escribas)(?: mas)? en (ingles|espanol|castellano)\b.*",
+            ),
+        ),
+        (
+            ("answer.length",),
+            (
+                r"i (?:don'?t|do not|no longer) (?:want|like|prefer|need) (short|brief|concise|long|detailed) (?:answers|replies|responses|messages)\b.*",
+                r"(?:ya )?no (?:quiero|prefiero|me gustan)(?: las)? (?:respuestas|contestaciones|mensajes) (cortas|breves|concisas|cortos|largas|detalladas|largos)\b.*",
+            ),
+        ),
+    )
+)
+"""How people say that what an attribute holds is over, or never was."""
+_NO_FAVOURITE: Final = (
+    _rule(r"my favou?rite (\w{1,40}) (?:is (?:not|no longer)|isn'?t) (?:the |an? )?(.+)"),
+    _rule(r"mi (\w{1,40}) (?:favorit|preferid)[oa] (?:ya )?no es (?:el |la |un |una )?(.+)"),
+)
+_INSTEAD: Final = re2.compile(
+    r"^(.+?),?\s+(?:but(?: in| at| for)?|but rather|it'?s|sino(?: que)?(?: vivo| trabajo| me llamo)?(?: en| para| el)?)\s+(.+)$"
+)
+"""What holds in place of what is denied: not Bob but Rob."""
+_OVER: Final = re2.compile(r"(?:\s+(?:any ?more|any ?longer|now|ya|mas|nunca mas|at all|again|please|por favor|really))+$")
+_THAT: Final = frozenset({"that", "this", "so", "it", "asi", "eso", "de esa forma", "that name", "there", "alli", "ahi"})
+"""Values that name nothing: whatever the attribute holds."""
+_MOST_CLAUSES: Final = 20
+_LONGEST_CLAUSE: Final = 300
+"""Clauses of a sentence that are read by themselves, and their characters: more is no statement, and takes long to read."""
+_JOINT: Final = re2.compile(r",\s*(?:(?:and|but|y|e|pero|sino que)\s+)?|\s+(?:and|but|y|e|pero|sino que)\s+")
+
+
+_NEVER_MEANT: Final = re2.compile(
+    r"\b(?:if|unless|suppose|imagine|pretend|whether|as if|when i|si|a menos que|ojala|imagina|imaginate|supon|"
+    r"suponte|como si|finge|"
+    r"said|says|told me|wrote|sings?|sang|according to|dijo|dice|dicen|decia|escribio|segun|canta|cantaba|"
+    r"almost|nearly|basically|practically|sort of|kind of|casi|practicamente|mas o menos|"
+    r"maybe|perhaps|quizas?|tal vez|a lo mejor|creo que|i think|i guess|supongo|probably|probablemente|like a|como un)\b"
+)
+"""Marks of a condition, a report, a comparison or a guess: what a sentence with one says is not stated."""
+_JOKE: Final = re2.compile(
+    r"\b(?:l+o+l+|rofl|lmao|(?:ha){2,}h?|(?:ja){2,}j?|(?:je){2,}j?|kidding|joking|joke|jk|broma|bromeo|bromita|chiste|"
+    r"(?:es|era) mentira|que va|not really|sarcasm|sarcasmo)\b|[\x{1F600}-\x{1F606}\x{1F609}\x{1F61B}-\x{1F61D}\x{1F923}"
+    r"\x{1F643}]|\bnot!+$|/s$"
+)
+"""Marks of a joke, which are about the whole of a text."""
+_MOMENTARY: Final = re2.compile(
+    r"\b(?:this (?:one|question|message|answer|reply|time|once)|just (?:now|once)|right now|here|est[aeo] (?:pregunta|mensaje|"
+    r"respuesta|vez|una|ultima)|esta|esto|est[eo]s?|ahora mismo|por esta vez|una vez|aqui|once)\b"
+)
+"""Words by which a wish about an answer is about one answer."""
+_PLACES: Final = frozenset({"city", "employer"})
+_YES: Final = re2.compile(r"^[\s¡]*(?:si|yes|yeah|yep|claro)\s*[,.!]")
+_MOST_NAME_WORDS: Final = 5
+_MOST_LOWER_WORDS: Final = 2
+_MOST_VALUE_WORDS: Final = 6
+_PARTICLES: Final = frozenset("de del la las los da do dos das di y e van von der den ter bin ibn al el san o le du".split())  # noqa: SIM905
+_NO_NAMES: Final = frozenset(
+    """
+    a an the not no never none nobody nothing unknown secret mud legion important hard difficult long short weird common
+    rare strange funny pretty beautiful ugly boring spelled spelt written pronounced mentioned listed wrong right correct
+    different missing private later tomorrow today tonight now soon back maybe when whenever anytime monday tuesday
+    wednesday thursday friday saturday sunday asap ok okay please crazy old-fashioned stupid names taxi cab uber lyft
+    doctor mr mrs ms dr sr sra srta don dona st sir madam whatever anything something someone anyone again first once
+    also too very so just only really here there home work mine yours his hers ours theirs same
+    un una el la lo luego despues manana hoy ahora pronto tarde temprano cuando nunca no nada nadie ninguno secreto dificil
+    largo corto raro comun feo bonito lindo hermoso aburrido importante igual asi como tal lunes martes miercoles jueves
+    viernes sabado domingo urgente urgentemente loco tonto loca tonta mentira otra otro vez casa trabajo tambien muy solo
+    cualquiera cualquier mal bien desconocido distinto diferente privado aqui alli alguien algo ya si yes
+    """.split()
+)
+"""Words that are no name, though they follow "my name is" or "call me"."""
+_NO_PLACES: Final = frozenset(
+    """
+    fear peace love hope poverty luxury misery silence harmony denial hell heaven paradise limbo exile wonderland narnia mars
+    sin shame pain chaos style comfort hiding constant general theory spanish english french german linux windows
+    android ios mac python java monday tuesday wednesday thursday friday saturday sunday marketing sales finance
+    pareja paz familia soledad armonia casa pisos piso apartamento sociedad comunidad miseria pobreza abundancia
+    silencio babia nubes jauja miedo pecado guerra tension estres alquiler residencia ventas contabilidad equipo
+    infierno cielo paraiso exilio ingles espanol frances aleman lunes martes miercoles jueves viernes sabado domingo
+    narnia marte teoria secreto guardia vilo suspenso concubinato matrimonio libertad
+    """.split()
+)
+"""Words that are no place, though they follow "I live in" or "I moved to"."""
+_MONTHS: Final = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|"
+    r"dec(?:ember)?|enero|febrero|marzo|abril|mayo|junio|julio|agosto|sep?tiembre|octubre|noviembre|diciembre)"
+)
+_DAY: Final = re2.compile(
+    rf"^(?:(?:the )?(?:\d{{1,2}}|primero)(?:st|nd|rd|th)?(?: of| de)? {_MONTHS}(?:,?(?: de| del)? \d{{4}})?"
+    rf"|{_MONTHS} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?"
+    r"|\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{2,4})?|\d{4}-\d{2}-\d{2})$"
+)
+_ZONE: Final = re2.compile(r"^(?:[A-Z][A-Za-z_]+(?:/[A-Za-z_+-]+){1,2}|(?:UTC|GMT)(?:\s?[+-]\d{1,2}(?::\d{2})?)?|[A-Z]{2,4}T)$")
+
+
+def _same(one: str, other: str) -> bool:
+    """Return True if two values are one, whatever their case and accents."""
+    return plain(one).strip() == plain(other).strip()
+
+
+def _is_name(value: str, sentence: str, *, capital: bool) -> bool:
+    """Return True if a value is a person's name: capitals and particles, or with ``capital`` False two words at most."""
+    parts = value.split()
+    plainly = [plain(part).strip(".'") for part in parts]
+    if not parts or len(parts) > _MOST_NAME_WORDS or any(c.isdigit() for c in value) or plainly[0] in _NO_NAMES:
+        return False
+    if not all(part.replace("-", "").replace("'", "").replace("’", "").replace(".", "").isalpha() for part in parts):
+        return False
+    if any(word in _NO_NAMES and word not in _PARTICLES for word in plainly):
+        return False
+    if parts[0][0].isupper():
+        shouted = sentence.isupper() and len(parts) > 1
+        return not shouted and all(part[0].isupper() or word in _PARTICLES for part, word in zip(parts, plainly, strict=True))
+    return not capital and len(parts) <= _MOST_LOWER_WORDS and not any(word in STOP_WORDS for word in plainly)
+
+
+def _leading_name(value: str) -> str:
+    """Return the capitals a value begins with, with the particles between them: Berlin, of "Berlin last year"."""
+    parts = value.split()
+    if not parts or not parts[0][0].isupper():
+        return value
+    named = [at for at, part in enumerate(parts) if part[0].isupper()]
+    last = 0
+    for at in named:
+        if all(plain(part) in _PARTICLES for part in parts[last + 1 : at]):
+            last = at
+    return " ".join(parts[: last + 1])
+
+
+def _is_place(value: str, sentence: str) -> bool:
+    parts = value.split()
+    plainly = [plain(part) for part in parts]
+    if not parts or len(parts) > _MOST_NAME_WORDS or any(c.isdigit() for c in value) or _NO_PLACES.intersection(plainly):
+        return False
+    if value[0].isupper():
+        return not sentence.isupper()
+    return len(parts) <= _MOST_LOWER_WORDS and not any(word in STOP_WORDS for word in plainly)
+
+
+def _is_of_its_kind(attribute: str, value: str, sentence: str) -> bool:
+    """Return True if a value is what its attribute holds: a name, a place, a date, a zone."""
+    match attribute:
+        case "name" | "name.preferred":
+            return _is_name(value, sentence, capital=attribute != "name")
+        case "city":
+            return _is_place(value, sentence)
+        case "employer":
+            return value[:1].isupper() and not sentence.isupper() and not _NO_PLACES.intersection(plain(value).split())
+        case "birthday":
+            return _DAY.match(plain(value)) is not None
+        case "timezone":
+            return _ZONE.match(value) is not None
+        case _:  # a favourite
+            words = plain(value).split()
+            begins = value[:1].isupper() or words[0] not in STOP_WORDS
+            return begins and len(words) <= _MOST_VALUE_WORDS and words[0] not in _NO_NAMES and not negated(value)
 
 
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a text, with their end marks."""
     return (found.strip() for found in _BREAK.findall(text) if found.strip())
+
+
+def is_joke(text: str) -> bool:
+    """Return True if a text says that it is not meant."""
+    return _JOKE.search(plain(text)) is not None
+
+
+def statements(text: str) -> list[str]:
+    """Return the parts of a text that are kept apart, so that what one of them says can end without the others.
+
+    "Me llamo Ana y vivo en Lima" makes two. A text that sets no attribute is one part.
+    """
+    parts: list[str] = []
+    alone = False  # the last part sets an attribute, so that no further sentence joins it
+    for sentence in sentences(text):
+        start = 0
+        for stop, following in (*_cuts(sentence), (len(sentence), len(sentence))):
+            part = sentence[start:stop].strip()
+            sets = read(part).slot is not None
+            if parts and start == 0 and not sets and not alone:
+                parts[-1] = f"{parts[-1]} {part}"
+            else:
+                parts.append(part)
+            start, alone = following, sets
+    return parts if len(parts) > 1 and not is_joke(text) and any(read(part).slot is not None for part in parts) else [text]
+
+
+def _cuts(sentence: str) -> list[tuple[int, int]]:
+    """Return where clauses end and the next begins that state something by themselves."""
+    found = []
+    for joint in islice(_JOINT.finditer(sentence.lower()), _MOST_CLAUSES):
+        quoted = sum(sentence[: joint.start()].count(mark) for mark in "\"«»“”") % 2
+        following = Reading() if quoted else read(sentence[joint.end() :][:_LONGEST_CLAUSE])
+        if following.slot is not None or following.fact or following.preference:
+            found.append((joint.start(), joint.end()))
+    return found
 
 
 def read(sentence: str) -> Reading:
@@ -198,39 +514,89 @@ def read(sentence: str) -> Reading:
     if not body or all(word in _SMALL_WORDS for word in words if any(c.isalnum() for c in word)):
         return Reading(small_talk=True)
     asks = bool(_REMEMBER.search(body))
-    slot, stable_slot = _slot(sentence, body)
-    if not asks and (lowered.endswith("?") or _QUESTION.search(body)):
+    question = lowered.endswith("?") or bool(_QUESTION.search(body))
+    slot, stable_slot = (None, False) if question or _NEVER_MEANT.search(_YES.sub("", lowered)) else _slot(sentence, body)
+    if not asks and question:
         return Reading(question=True)
-    preference = bool(_PREFERENCE.search(body)) or stable_slot
+    momentary = slot is not None and slot.attribute.startswith(_WISHES) and bool(_MOMENTARY.search(body))
+    preference = bool(_PREFERENCE.search(body)) or (stable_slot and slot is not None and not slot.ends)
     if not asks and not preference and slot is None and _COMMAND.search(body):
         return Reading(command=True)
     return Reading(
         fact=bool(_FACT.search(body)) or slot is not None,
         preference=preference,
         stable=preference and (stable_slot or bool(_ALWAYS.search(body))),
-        temporary=bool(_TEMPORARY.search(body) or _TOMORROW.search(_MORNING.sub("", body))),
+        temporary=momentary or bool(_TEMPORARY.search(body) or _TOMORROW.search(_MORNING.sub("", body))),
         asks_to_remember=asks,
         slot=slot,
     )
 
 
+_WISHES: Final = ("answer.", "language")
+"""How the attributes begin that say how to answer."""
+
+
+def slot_in(text: str, attribute: str) -> Slot | None:
+    """Return what a text says of an attribute, None if it says nothing of it."""
+    read_slots = (read(part).slot for part in statements(text))
+    return next((slot for slot in read_slots if slot is not None and slot.attribute == attribute), None)
+
+
 def _slot(sentence: str, body: str) -> tuple[Slot | None, bool]:
-    """Return the attribute a sentence sets, and True if it is permanent, as a preference is."""
-    for attribute, pattern, values in _CHOICES:
+    """Return the attribute a sentence sets or ends, and True if it is permanent, as a preference is.
+
+    What holds now goes before what is over: "ya no vivo en Lima, ahora vivo en Cusco".
+    """
+    ended: Slot | None = None
+    joints = islice(_JOINT.finditer(body), _MOST_CLAUSES)
+    for clause in (body, *(body[joint.end() :][:_LONGEST_CLAUSE] for joint in joints)):
+        slot, stable = _slot_at(sentence, clause)
+        if slot is not None and not slot.ends:
+            return slot, stable
+        ended = ended or slot
+    return ended, False
+
+
+def _slot_at(sentence: str, body: str) -> tuple[Slot | None, bool]:
+    if ended := _ended(sentence, body):
+        return ended, not ended.ends and ended.attribute in _STABLE_ATTRIBUTES
+    for attribute, pattern, values, other in _CHOICES:
         if found := pattern.search(body):
             chosen = next(group for group in found.groups() if group)
-            return Slot(attribute, values.get(chosen, chosen)), True
+            value = "yes" if attribute == "answer.emojis" and _WANTS_EMOJIS.search(chosen) else other
+            return Slot(attribute, values.get(chosen, value or chosen)), True
     for pattern in _FAVOURITE:
         if found := pattern.search(body):
             thing, said = found.groups()
             value = _as_written(sentence, said)
-            return (Slot(f"favorite.{thing}", value), True) if value else (None, False)
+            attribute = f"favorite.{thing}"
+            return (Slot(attribute, value), True) if value and _is_of_its_kind(attribute, value, sentence) else (None, False)
     for attribute, pattern in _SLOTS:
         if found := pattern.search(body):
-            value = _as_written(sentence, next(group for group in found.groups() if group))
-            if value and (attribute not in _PROPER or (value[0].isupper() and not sentence.isupper())):
+            value = _as_written(sentence, _OVER.sub("", next(group for group in found.groups() if group)))
+            value = _leading_name(value) if attribute in _PLACES else value
+            if value and _is_of_its_kind(attribute, value, sentence):
                 return Slot(attribute, value), attribute in _STABLE_ATTRIBUTES
     return None, False
+
+
+def _ended(sentence: str, body: str) -> Slot | None:
+    """Return the attribute that a sentence ends; where it says what holds instead, that it sets it."""
+    for attributes, pattern in _ENDED:
+        if found := pattern.search(body):
+            said = next((group for group in found.groups() if group), "")
+            if (instead := _INSTEAD.search(said)) and len(attributes) == 1:
+                value = _as_written(sentence, _OVER.sub("", instead.groups()[1]))
+                if value and _is_of_its_kind(attributes[0], value, sentence):
+                    return Slot(attributes[0], value)
+            value = _OVER.sub("", _ENDS_VALUE.sub("", said)).strip(" '\"")
+            value = "" if value in _THAT else _LENGTHS.get(value, _LANGUAGES.get(value, value))
+            return Slot(" ".join(attributes), value, ends=True)
+    for pattern in _NO_FAVOURITE:
+        if found := pattern.search(body):
+            thing, said = found.groups()
+            return Slot(f"favorite.{thing}", _OVER.sub("", _ENDS_VALUE.sub("", said)).strip(" '\""), ends=True)
+    return None
 
 
 def _as_written(sentence: str, said: str) -> str:
