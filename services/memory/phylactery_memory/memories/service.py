@@ -34,6 +34,7 @@ from phylactery_memory.memories.model import (
 )
 from phylactery_memory.memories.store import Filter, MemoryRepository, MemoryStore
 from phylactery_memory.memories.write_policy import Decision, Proposal, Reason, aside, decide, find_secret
+from phylactery_memory.memories.write_rules import Slot, slot_in, statements
 from phylactery_memory.metrics import Metrics
 from phylactery_memory.retrieval.index import Mask, Records, label
 from phylactery_memory.retrieval.ranking import best_first, bm25, fused, hits_of, in_conversation
@@ -140,8 +141,14 @@ MAX_PAGE_CHARACTERS = 500_000
 class Profile(Protocol):
     """Accepts a stable preference in the transaction that writes its memory."""
 
-    def take(self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory) -> None:
-        """Set the field from a memory."""
+    def take(
+        self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory, *, only_held: bool = False
+    ) -> None:
+        """Set the field from a memory; with ``only_held`` only a field that has a value."""
+        ...
+
+    def finish(self, connection: Connection, owner: Principal, ends: Slot, field: str, memory: Memory) -> None:
+        """End a field that holds what a memory says is over."""
         ...
 
     def drop(self, connection: Connection, owner: Principal, memory_id: str) -> None:
@@ -235,9 +242,19 @@ class Memories:
     async def write(self, owner: Principal, draft: Draft) -> Written:
         """Apply the write policy to a text and store it; return once it is durable.
 
+        What states several attributes is kept as several memories, so that each can end alone, and the first is
+        returned; written again after a crash between them, the first ones are known.
+
         Raise PermissionDenied, FailedPrecondition LINEAGE_NOT_FOUND, MEMORY_SUPERSEDED, MEMORY_TRUSTED_MORE, NotFound,
         Aborted MEMORY_CHANGED, ResourceExhausted MEMORY_LIMIT, Unavailable.
         """
+        parts = [] if draft.keep or draft.kind or draft.attribute or draft.supersedes else statements(draft.text)
+        if len(parts) < 2:  # noqa: PLR2004 - one statement
+            return await self._write_one(owner, draft)
+        written = [await self._write_one(owner, replace(draft, text=part)) for part in parts]
+        return next((one for one in written if one.memory is not None), written[0])
+
+    async def _write_one(self, owner: Principal, draft: Draft) -> Written:
         owner.require(Role.CALLER)
         if draft.source is Source.SYSTEM:
             owner.require(Role.OPERATOR)
@@ -406,6 +423,8 @@ class Memories:
     def _write(
         self, shelf: MemoryRepository, draft: Draft, decision: Decision, memory: Memory, embedded: Embedded
     ) -> Written:
+        if decision.ends is not None:
+            memory = self._ending(shelf, decision.ends, memory)
         facts = shelf.facts(memory.about, memory.attribute) if memory.attribute else []
         if draft.valid_us is None:  # said now, so after everything said before, even if the clock was set back
             memory = replace(memory, valid_us=max(memory.valid_us, *(fact.create_us for fact in facts), 0))
@@ -432,6 +451,20 @@ class Memories:
                 self._profile.end(shelf.connection, shelf.owner, old)
         return Written(decision, kept, created=True, embedding_skipped=embedded.skipped)
 
+    def _ending(self, shelf: MemoryRepository, ends: Slot, memory: Memory) -> Memory:
+        """Return a memory that says that something is over as the fact that takes its place, if it holds.
+
+        "I don't live in Lima" takes the place of "I live in Lima" and of nothing else. A value that was set in the
+        profile directly ends too.
+        """
+        for attribute in ends.attribute.split():
+            if self._profile is not None:
+                self._profile.finish(shelf.connection, shelf.owner, ends, attribute, memory)
+            holding = [one for one in shelf.facts(THE_USER, attribute) if one.valid_us <= memory.valid_us < one.invalid_us]
+            if any(ends.concerns(slot_in(one.text, attribute)) for one in holding):
+                return replace(memory, about=THE_USER, attribute=attribute)
+        return memory
+
     def _add(self, shelf: MemoryRepository, memory: Memory, embedded: Embedded) -> Memory:
         if shelf.count >= self._limit:
             raise ResourceExhausted(
@@ -450,9 +483,15 @@ class Memories:
     def _hand_over(self, shelf: MemoryRepository, decision: Decision, memory: Memory) -> None:
         """Pass a memory to the profile, unless it is in the past or was kept without its attribute."""
         current = memory.invalid_us == NEVER and memory.attribute and memory.about == THE_USER
-        if self._profile is not None and decision.profile is not None and current:
+        slot = decision.profile or (slot_in(memory.text, memory.attribute) if current else None)
+        if self._profile is not None and slot is not None and not slot.ends and current:
             self._profile.take(
-                shelf.connection, shelf.owner, decision.profile.attribute, decision.profile.value, memory
+                shelf.connection,
+                shelf.owner,
+                slot.attribute,
+                slot.value,
+                memory,
+                only_held=decision.profile is None,
             )
 
     def _rewritten(self, shelf: MemoryRepository, old: Memory, text: str, embedded: Embedded) -> Memory:

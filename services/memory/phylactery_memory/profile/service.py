@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 from phylactery_memory.memories import lineage
 from phylactery_memory.memories.model import Memory, Origin, Source
 from phylactery_memory.memories.write_policy import aside
+from phylactery_memory.memories.write_rules import Slot
 from phylactery_memory.profile import store as profiles
 from phylactery_memory.profile.model import MAX_FIELDS, Profile, ProfileField, Value, check_etag, fits, judged
 from phylactery_memory.profile.store import ProfileStore
@@ -81,12 +82,19 @@ class Profiles:
 
         return await self._store.write(work)
 
-    def take(self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory) -> None:
-        """Set a field from a memory, unless the current value is trusted more or the new one does not fit."""
+    def take(
+        self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory, *, only_held: bool = False
+    ) -> None:
+        """Set a field from a memory, unless the current value is trusted more or the new one does not fit.
+
+        With ``only_held`` a field without a value stays so: what is no stable preference only replaces what was set.
+        """
         if not fits(field, value) or memory.untrusted:
             return
         profile = profiles.locked(connection, owner)
         standing = profile.get(field)
+        if only_held and standing is None:
+            return
         new = ProfileField(
             name=field,
             value=value,
@@ -99,6 +107,12 @@ class Profiles:
         room = standing is not None or len(profile.fields) < MAX_FIELDS
         if room and (standing is None or standing.trust <= new.trust):
             profiles.change(connection, owner, profile, [new])
+
+    def finish(self, connection: Connection, owner: Principal, ends: Slot, field: str, memory: Memory) -> None:
+        """End a field whose value a memory says is over, unless the value is trusted more."""
+        standing = profiles.load(connection, owner).get(field)
+        if standing is not None and standing.trust <= memory.trust and ends.concerns(Slot(field, str(standing.value))):
+            profiles.end_field(connection, owner, field, max(memory.valid_us, standing.valid_us))
 
     def drop(self, connection: Connection, owner: Principal, memory_id: str) -> None:
         """Remove what was taken from a memory that was forgotten or changed."""

@@ -123,6 +123,12 @@ def end(connection: Connection, owner: Principal, memory_id: str, at_us: int) ->
     _change_some(connection, owner, taken, sa.update(memory_profile).where(*taken).values(invalid_us=at_us))
 
 
+def end_field(connection: Connection, owner: Principal, name: str, at_us: int) -> None:
+    """End the current value of a name, whatever it was taken from."""
+    held = [*_of(memory_profile, owner), memory_profile.c.name == name, memory_profile.c.invalid_us == NEVER]
+    _change_some(connection, owner, held, sa.update(memory_profile).where(*held).values(invalid_us=at_us))
+
+
 def restore(connection: Connection, owner: Principal, memory_id: str) -> None:
     """Make the newest value of each name that was taken from a memory current again, unless the name has another."""
     mine, current = _of(memory_profile, owner), memory_profile.alias()
