@@ -20,7 +20,7 @@ from phylactery_memory.memories.service import Draft, Memories, Written
 from phylactery_memory.memories.store import Filter, MemoryStore
 from phylactery_memory.retrieval.index import pack_postings, pack_records, unpack_postings, unpack_records
 from phylactery_memory.retrieval.ranking import best_first, bm25, hits_of, in_conversation
-from phylactery_memory.retrieval.words import terms
+from phylactery_memory.retrieval.words import terms_of_query
 
 from benchmarks.corpora import Collection, Passage, conversations, folder, spanish_passages, without_accents
 from benchmarks.measure import emit
@@ -69,7 +69,7 @@ class Rules:
 
     def search(self, query: str, *, conversation: bool = True) -> Ranking:
         """Return the names of the best passages; without ``conversation`` it is plain BM25."""
-        wanted = {term: self._postings[term] for term in terms(query).counts if term in self._postings}
+        wanted = {term: self._postings[term] for term in terms_of_query(query).counts if term in self._postings}
         hits = hits_of(self._records, wanted)
         scores = bm25(self._records["length"], hits)
         if conversation:

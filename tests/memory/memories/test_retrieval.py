@@ -276,3 +276,32 @@ def test_nothing_is_found_where_nothing_is():
     assert shelf("").find("anything") == []
     assert MemoryRepository([]).find("anything") == []
     assert shelf("hola").find("???") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("vivo en Cusco", "where do I live?"),
+        ("Mi hermana se llama Laura", "what is my sister's name?"),
+        ("soy alérgico al maní", "what am I allergic to?"),
+        ("mi cumpleaños es el 4 de mayo", "when is my birthday?"),
+        ("Mi matrícula es 4821 KLM", "licence plate"),
+        ("I work at Acme", "¿dónde trabajo?"),
+        ("my dog is called Nilo", "¿cómo se llama mi perro?"),
+        ("My favourite color is green", "¿cuál es mi color favorito?"),
+        ("I prefer tea", "¿qué prefiero?"),
+        ("my flight is LA2431", "vuelo"),
+        ("La sala grande es la 5511", "5511"),
+    ],
+)
+async def test_a_memory_in_one_language_is_found_by_a_question_in_the_other(keeper, said, asked):
+    await keeper.keep(said)
+    await keeper.keep("El informe está en la carpeta azul / the report is in there")
+    assert (await keeper.find(asked))[:1] == [said]
+
+
+async def test_a_question_about_something_else_finds_nothing_in_either_language(keeper):
+    await keeper.keep("vivo en Cusco")
+    await keeper.keep("I prefer tea")
+    for asked in ("who is my dentist?", "¿quién es mi dentista?", "piano", "99999"):
+        assert await keeper.find(asked) == []

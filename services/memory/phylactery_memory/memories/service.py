@@ -39,7 +39,7 @@ from phylactery_memory.metrics import Metrics
 from phylactery_memory.retrieval.index import Mask, Records, label
 from phylactery_memory.retrieval.ranking import best_first, bm25, fused, hits_of, in_conversation
 from phylactery_memory.retrieval.vectors import cosines
-from phylactery_memory.retrieval.words import terms
+from phylactery_memory.retrieval.words import terms_of_query
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,7 +513,7 @@ class Memories:
 
     def _find(self, shelf: MemoryRepository, query: str, limit: int, wanted: Filter, embedded: Embedded) -> list[Match]:
         records = index.records(shelf.connection, shelf.owner_id)
-        postings = index.postings(shelf.connection, shelf.owner_id, terms(query).counts)
+        postings = index.postings(shelf.connection, shelf.owner_id, terms_of_query(query).counts)
         hits = hits_of(records, postings)
         scores = bm25(records["length"], hits)
         if embedded.vectors:

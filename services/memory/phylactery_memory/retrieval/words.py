@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from importlib.resources import files
 from typing import Final
 
 import Stemmer
@@ -109,6 +111,26 @@ def terms(text: str) -> Terms:
         length += 1
         counts.update(stems(word))
     return Terms(counts, length)
+
+
+def terms_of_query(query: str) -> Terms:
+    """Return the terms to look a query up under: its own, and those of the same subjects in the other language."""
+    own = terms(query)
+    others = {term for word in words(query) for term in _translations().get(stems(word), ())}
+    return Terms(dict(own.counts) | dict.fromkeys(others - own.counts.keys(), 1), own.length)
+
+
+@cache
+def _translations() -> Mapping[tuple[str, str], frozenset[str]]:
+    """Return, by the stems of a word, the terms of the same subjects in the other language."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for line in (files("phylactery_memory.retrieval") / "bilingual.txt").read_text(encoding="utf-8").splitlines():
+        english, equals, spanish = line.partition("#")[0].partition("=")
+        sides = [*words(english)], [*words(spanish)]
+        for some, others, language in ((*sides, 1), (*reversed(sides), 0)) if equals else ():
+            for word in some:
+                found.setdefault(stems(word), set()).update(stems(other)[language] for other in others)
+    return {word: frozenset(terms) for word, terms in found.items()}
 
 
 def _stemmers() -> tuple[Stemmer.Stemmer, Stemmer.Stemmer]:
