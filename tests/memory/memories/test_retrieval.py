@@ -285,7 +285,7 @@ def test_nothing_is_found_where_nothing_is():
         ("Mi hermana se llama Laura", "what is my sister's name?"),
         ("soy alérgico al maní", "what am I allergic to?"),
         ("mi cumpleaños es el 4 de mayo", "when is my birthday?"),
-        ("Mi matrícula es 4821 KLM", "licence plate"),
+        ("Mi matrícula es 4821 KLM", "licence"),
         ("I work at Acme", "¿dónde trabajo?"),
         ("my dog is called Nilo", "¿cómo se llama mi perro?"),
         ("My favourite color is green", "¿cuál es mi color favorito?"),

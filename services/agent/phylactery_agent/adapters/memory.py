@@ -248,7 +248,8 @@ class MemoriesAdapter:
         answer = await _answered(self._stub.WriteMemory(request, metadata=self._metadata))
         if answer.HasField("memory"):
             created_us = from_timestamp(answer.memory.create_time)
-            return Remembered(answer.memory.memory_id, created_us=created_us, is_new=answer.created)
+            kept = answer.memory.text or answer.memory.untrusted_text
+            return Remembered(answer.memory.memory_id, created_us=created_us, is_new=answer.created, text=kept)
         reason = user_memory_pb2.WriteReason.Name(answer.decision.reasons[0])
         return Remembered("", reason.removeprefix("WRITE_REASON_"))
 
@@ -258,13 +259,13 @@ class MemoriesAdapter:
             listing = user_memory_pb2.ListMemoriesRequest(page_size=limit)
             page = await _answered(self._stub.ListMemories(listing, metadata=self._metadata))
             return [_recalled(memory) for memory in page.memories]
-        search = user_memory_pb2.SearchMemoriesRequest(query=query, limit=limit)
+        search = user_memory_pb2.SearchMemoriesRequest(query=query, limit=limit, only_matching=True)
         found = await _answered(self._stub.SearchMemories(search, metadata=self._metadata))
         return [_recalled(match.memory) for match in found.matches]
 
-    async def forget(self, memory_id: str) -> bool:
-        """Forget a memory, and make valid again what it had superseded; return False if there is none."""
-        request = user_memory_pb2.ForgetMemoryRequest(memory_id=memory_id, restore_superseded=True)
+    async def forget(self, memory_id: str, *, restore: bool = False) -> bool:
+        """Forget a memory, and with restore make valid again what it had superseded; return False if there is none."""
+        request = user_memory_pb2.ForgetMemoryRequest(memory_id=memory_id, restore_superseded=restore)
         try:
             await _answered(self._stub.ForgetMemory(request, metadata=self._metadata))
         except MemoryRefusedError as error:

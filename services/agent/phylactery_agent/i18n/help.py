@@ -17,7 +17,7 @@ _OUTPUTS: Final = "outputs"
 _TOPICS: Final[Mapping[str, Sequence[str]]] = {
     "files": ("read_file", "write_file", "list_dir", "search_files", "undo_write", "file_info", "send_file"),
     "reminders": ("create_reminder", "list_reminders", "cancel_reminder"),
-    "memory": ("remember", "recall"),
+    "memory": ("remember", "recall", "forget"),
     "mail": ("send_email",),
     "web": ("http_get",),
     _OUTPUTS: ("read_output", "search_output", "rehydrate_output", "read_attachment"),

@@ -109,13 +109,15 @@ class Outputs(Protocol):
 class Remembered:
     """The result of storing a text: its id, or the reason why it was not stored (SECRET_PASSWORD, …).
 
-    created_us is when it was first stored, 0 if that is not known; is_new that it was stored in this turn.
+    created_us is when it was first stored, 0 if that is not known; is_new that it was stored in this turn. text is what
+    is kept. Of a text with several statements, which are kept apart, memory_id names all, with spaces between.
     """
 
     memory_id: str
     refusal: str = ""
     created_us: int = 0
     is_new: bool = False
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +166,10 @@ class Memories(Protocol):
         """Store a text on request; the same text again is the same memory."""
         ...
 
-    async def forget(self, memory_id: str) -> bool:
-        """Forget a memory, and make valid again what it had superseded; return False if there is none.
+    async def forget(self, memory_id: str, *, restore: bool = False) -> bool:
+        """Forget a memory, and with restore make valid again what it had superseded; return False if there is none.
 
-        Raise MemoryRefusedError with MEMORY_SUPERSEDED if another has taken its place since.
+        Raise MemoryRefusedError with MEMORY_SUPERSEDED if another has taken its place since and restore is asked for.
         """
         ...
 

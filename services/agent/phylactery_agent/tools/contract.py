@@ -81,6 +81,7 @@ FINAL_ERRORS: Final = frozenset(
         "SECRET_CARD",
         "SECRET_KEY",
         "MEMORY_LIMIT",
+        "MEMORY_NOT_FOUND",
         "TIME_NOT_UNDERSTOOD",
         "TIME_PAST",
         "TIME_ZONE_UNKNOWN",

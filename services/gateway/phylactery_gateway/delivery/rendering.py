@@ -53,7 +53,7 @@ _FILE_NAMES: Final = ("file", "file/bytes", "file/type", "file/begins", "file/re
 _NAMED: Final = frozenset(
     {
         *("path", "content", "append", "to", "subject", "body", "url"),
-        *("text", "when", "repeat", "time_zone", "reminder", *_FILE_NAMES),
+        *("text", "when", "repeat", "time_zone", "reminder", "memory", *_FILE_NAMES),
     }
 )
 """Arguments that have a name people know, in the messages."""

@@ -43,6 +43,7 @@ arg_when = when
 arg_repeat = repeats
 arg_time_zone = time zone
 arg_reminder = reminder
+arg_memory = what you told me
 arg_file = the file
 arg_file_bytes = size in bytes
 arg_file_type = type

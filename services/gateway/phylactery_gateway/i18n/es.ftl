@@ -43,6 +43,7 @@ arg_when = cuándo
 arg_repeat = se repite
 arg_time_zone = zona horaria
 arg_reminder = recordatorio
+arg_memory = lo que me dijiste
 arg_file = el archivo
 arg_file_bytes = tamaño en bytes
 arg_file_type = tipo

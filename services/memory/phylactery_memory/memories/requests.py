@@ -69,6 +69,7 @@ class SearchMemoriesItem(EdgeModel):
     kind: KindNumber
     layer: LayerNumber
     min_trust: Annotated[int, Field(ge=0, le=4)]
+    only_matching: bool
 
 
 class ListMemoriesItem(EdgeModel):

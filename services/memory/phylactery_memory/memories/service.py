@@ -37,7 +37,7 @@ from phylactery_memory.memories.write_policy import Decision, Proposal, Reason, 
 from phylactery_memory.memories.write_rules import Slot, slot_in, statements
 from phylactery_memory.metrics import Metrics
 from phylactery_memory.retrieval.index import Mask, Records, label
-from phylactery_memory.retrieval.ranking import best_first, bm25, fused, hits_of, in_conversation
+from phylactery_memory.retrieval.ranking import Hits, best_first, bm25, fused, hits_of, in_conversation
 from phylactery_memory.retrieval.vectors import cosines
 from phylactery_memory.retrieval.words import terms_of_query
 
@@ -134,6 +134,12 @@ def _ending(shelf: MemoryRepository, standing: Memory, invalid_us: int) -> int:
 
 
 DEFAULT_LIMIT = 10
+MOST_ASKED_FOR = 4
+"""Statements of a text kept on request that are kept apart: who asked takes them back together, by their ids."""
+LEAST_SHARE = 0.5
+"""The share of the best match that another must have to be as good an answer."""
+_SOME = 1e-9
+"""More than no match."""
 DEFAULT_PAGE_SIZE = 50
 MAX_PAGE_CHARACTERS = 500_000
 
@@ -248,8 +254,8 @@ class Memories:
         Raise PermissionDenied, FailedPrecondition LINEAGE_NOT_FOUND, MEMORY_SUPERSEDED, MEMORY_TRUSTED_MORE, NotFound,
         Aborted MEMORY_CHANGED, ResourceExhausted MEMORY_LIMIT, Unavailable.
         """
-        parts = [] if draft.keep or draft.kind or draft.attribute or draft.supersedes else statements(draft.text)
-        if len(parts) < 2:  # noqa: PLR2004 - one statement
+        parts = [] if draft.kind or draft.attribute or draft.supersedes else statements(draft.text)
+        if len(parts) < 2 or (draft.keep and len(parts) > MOST_ASKED_FOR):  # noqa: PLR2004 - one statement
             return await self._write_one(owner, draft)
         written = [await self._write_one(owner, replace(draft, text=part)) for part in parts]
         return next((one for one in written if one.memory is not None), written[0])
@@ -287,15 +293,22 @@ class Memories:
         self._count((written.decision.layer or Layer.SEMANTIC).name.lower())
         return written
 
-    async def search(self, owner: Principal, query: str, limit: int, wanted: Filter) -> Matches:
+    async def search(
+        self, owner: Principal, query: str, limit: int, wanted: Filter, *, only_matching: bool = False
+    ) -> Matches:
         """Return the owner's memories for a query, best first; limit 0 means 10.
+
+        With ``only_matching`` without what stands only beside a match, and what matches much less than the best.
 
         Raise PermissionDenied, Unavailable.
         """
         owner.require(Role.CALLER)
         embedded = await self._embedder.embed([query])
         found = await self._store.read(
-            owner, lambda shelf: self._find(shelf, query, limit or DEFAULT_LIMIT, wanted, embedded)
+            owner,
+            lambda shelf: self._find(
+                shelf, query, limit or DEFAULT_LIMIT, wanted, embedded, only_matching=only_matching
+            ),
         )
         return Matches(found or (), embedded.skipped)
 
@@ -511,16 +524,32 @@ class Memories:
         shelf.put(replace(old, invalid_us=new.valid_us, superseded_by=kept.memory_id))
         return kept
 
-    def _find(self, shelf: MemoryRepository, query: str, limit: int, wanted: Filter, embedded: Embedded) -> list[Match]:
+    def _find(
+        self,
+        shelf: MemoryRepository,
+        query: str,
+        limit: int,
+        wanted: Filter,
+        embedded: Embedded,
+        *,
+        only_matching: bool,
+    ) -> list[Match]:
         records = index.records(shelf.connection, shelf.owner_id)
-        postings = index.postings(shelf.connection, shelf.owner_id, terms_of_query(query).counts)
-        hits = hits_of(records, postings)
-        scores = bm25(records["length"], hits)
+        eligible = _eligible(records, wanted)
+        hits: Hits = ()
+        scores = np.zeros(len(records), dtype=np.float64)
+        for subjects in (False, True):  # words about the same subject only where the words themselves are not found
+            if not scores[eligible].any():
+                found = terms_of_query(query, subjects=subjects).counts
+                hits = hits_of(records, index.postings(shelf.connection, shelf.owner_id, found))
+                scores = bm25(records["length"], hits)
         if embedded.vectors:
             blocks = index.vectors(shelf.connection, shelf.owner_id, self._embedder.model)
             scores = fused(scores, cosines(records, blocks, embedded.vectors[0]))
+        if only_matching and eligible.any():
+            eligible &= scores >= max(LEAST_SHARE * float(scores[eligible].max()), _SOME)
         scores = in_conversation(records, scores, hits)
-        places = best_first(records, scores, _eligible(records, wanted), limit)
+        places = best_first(records, scores, eligible, limit)
         by_number = shelf.by_number([int(number) for number in records["number"][places]])
         return [Match(by_number[int(records["number"][place])], float(scores[place])) for place in places]
 

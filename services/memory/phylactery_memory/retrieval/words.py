@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -113,24 +113,32 @@ def terms(text: str) -> Terms:
     return Terms(counts, length)
 
 
-def terms_of_query(query: str) -> Terms:
-    """Return the terms to look a query up under: its own, and those of the same subjects in the other language."""
+def terms_of_query(query: str, *, subjects: bool = False) -> Terms:
+    """Return the terms to look a query up under: its own, and the same words' in the other language.
+
+    With ``subjects`` those of all words about the same subjects, in both languages: "my address" is where I live.
+    """
     own = terms(query)
-    others = {term for word in words(query) for term in _translations().get(stems(word), ())}
+    others = {term for word in words(query) for term in _related()[subjects].get(stems(word), ())}
     return Terms(dict(own.counts) | dict.fromkeys(others - own.counts.keys(), 1), own.length)
 
 
 @cache
-def _translations() -> Mapping[tuple[str, str], frozenset[str]]:
-    """Return, by the stems of a word, the terms of the same subjects in the other language."""
-    found: dict[tuple[str, str], set[str]] = {}
+def _related() -> tuple[Mapping[tuple[str, str], set[str]], Mapping[tuple[str, str], set[str]]]:
+    """Return, by the stems of a word, the terms of the same subjects in the other language, and those in both."""
+    others: dict[tuple[str, str], set[str]] = defaultdict(set)
+    subjects: dict[tuple[str, str], set[str]] = defaultdict(set)
     for line in (files("phylactery_memory.retrieval") / "bilingual.txt").read_text(encoding="utf-8").splitlines():
         english, equals, spanish = line.partition("#")[0].partition("=")
-        sides = [*words(english)], [*words(spanish)]
-        for some, others, language in ((*sides, 1), (*reversed(sides), 0)) if equals else ():
-            for word in some:
-                found.setdefault(stems(word), set()).update(stems(other)[language] for other in others)
-    return {word: frozenset(terms) for word, terms in found.items()}
+        if not equals:
+            continue
+        sides = [stems(word) for word in words(english)], [stems(word) for word in words(spanish)]
+        found = {pair[0] for pair in sides[0]}, {pair[1] for pair in sides[1]}
+        for side, other in (sides, found[::-1]), (sides[::-1], found):
+            for word in side[0]:
+                others[word] |= other[0]
+                subjects[word] |= found[0] | found[1]
+    return others, subjects
 
 
 def _stemmers() -> tuple[Stemmer.Stemmer, Stemmer.Stemmer]:

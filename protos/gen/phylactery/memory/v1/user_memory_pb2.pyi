@@ -611,6 +611,7 @@ class SearchMemoriesRequest(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     LAYER_FIELD_NUMBER: _builtins.int
     MIN_TRUST_FIELD_NUMBER: _builtins.int
+    ONLY_MATCHING_FIELD_NUMBER: _builtins.int
     query: _builtins.str
     """query is a question or words in Spanish or English, 1 to 2,000 characters. Required."""
     limit: _builtins.int
@@ -625,6 +626,10 @@ class SearchMemoriesRequest(_message.Message):
     """layer restricts the search to one layer. Unset means both."""
     min_trust: Global___Trust.ValueType
     """min_trust is the minimum trust. Unset means any."""
+    only_matching: _builtins.bool
+    """only_matching leaves out what is found only beside a match in the same conversation, and what matches much less than
+    the best: for an answer that a person reads as it is.
+    """
     @_builtins.property
     def as_of(self) -> _timestamp_pb2.Timestamp:
         """as_of selects the point in time. Unset means the current server time."""
@@ -640,10 +645,11 @@ class SearchMemoriesRequest(_message.Message):
         kind: Global___MemoryKind.ValueType = ...,
         layer: Global___MemoryLayer.ValueType = ...,
         min_trust: Global___Trust.ValueType = ...,
+        only_matching: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "include_invalid", b"include_invalid", "kind", b"kind", "layer", b"layer", "limit", b"limit", "min_trust", b"min_trust", "query", b"query", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "include_invalid", b"include_invalid", "kind", b"kind", "layer", b"layer", "limit", b"limit", "min_trust", b"min_trust", "only_matching", b"only_matching", "query", b"query", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

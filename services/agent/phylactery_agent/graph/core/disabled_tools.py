@@ -11,6 +11,7 @@ from phylactery_agent.graph.core.state import LikelyState
 from phylactery_agent.i18n.help import help_text
 from phylactery_agent.i18n.texts import listed, named, say, shortened, tool_title, what_was_done
 from phylactery_agent.ports import Language
+from phylactery_agent.rules.forgetting import FORGET_KEYS
 from phylactery_agent.rules.likely import HEDGED
 from phylactery_agent.rules.plain_replies import CANNOT, is_beyond, plain_reply, told_of
 from phylactery_agent.rules.planner import Reading, off_tool
@@ -52,8 +53,11 @@ def plainly_told(reading: Reading, language: Language, text: str, tools: ToolReg
 
 
 def undo_told(likely: LikelyState | None, language: Language, tools: ToolRegistry) -> str:
-    """Return the reply to words that take back something else than what was done last, or an empty string."""
-    known = likely is not None and likely["key"] in {UNDO_WHICH, UNDO_NONE}
+    """Return the reply to words that take back something else than what was done last, or an empty string.
+
+    Or to words that want something forgotten of which there is none, or several.
+    """
+    known = likely is not None and likely["key"] in {UNDO_WHICH, UNDO_NONE, *FORGET_KEYS}
     return _told_by_key(likely, language, "", tools) if likely is not None and known else ""
 
 

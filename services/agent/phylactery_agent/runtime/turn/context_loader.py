@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -33,6 +33,8 @@ def drop(aside: asyncio.Task[Any]) -> None:
 
 _ANSWERS_TO_APPROVALS: Final = frozenset({APPROVAL_DECIDED, APPROVAL_REPLY})
 _MOST_PREPARED: Final = 64
+_MOST_STATEMENTS: Final = 20
+"""Statements of one message that are told to be kept, and taken back together."""
 
 _log = get_logger("hydrating")
 
@@ -164,11 +166,39 @@ class TurnMemories:
             read=await self.has_read(),
         )
         # by its time as well: an attempt that was killed before it was noted wrote it first
-        return replace(kept, is_new=kept.is_new or kept.created_us >= self.turn.created_us)
+        is_new = kept.is_new or kept.created_us >= self.turn.created_us
+        together = await self._together(self.turn.created_us) if is_new and not kept.refusal else ()
+        name = " ".join(one.memory_id for one in together) or kept.memory_id
+        return replace(kept, is_new=is_new, memory_id=name)
 
-    async def forget(self, memory_id: str) -> bool:
-        """Forget a memory, and make valid again what it had superseded; return False if there is none."""
-        return await self.services.memories(self.lease.owner).forget(memory_id)
+    async def _together(self, created_us: int) -> Sequence[Recalled]:
+        """Return what one message made memory keep, oldest first: its statements are kept apart, with its time."""
+        newest = await self.services.memories(self.lease.owner).recall("", limit=_MOST_STATEMENTS)
+        return [one for one in reversed(newest) if one.valid_us == created_us]
+
+    async def offer(self, said: Mapping[str, Any]) -> Sequence[str]:
+        """Submit what the person said to memory's write policy, and return what is kept of it, oldest first.
+
+        said is the message as the transcript has it. Raise MemoryUnavailableError, MemoryRefusedError.
+        """
+        lease, memories = self.lease, self.services.memories(self.lease.owner)
+        await self.delivery.flush("transcript", lease.thread_key)
+        await self.services.transcript(lease.owner).append(lease.thread_id, lease.run_id, [said])
+        kept = await memories.write(
+            said["text"],
+            thread_id=lease.thread_id,
+            message_ids=[said["id"]],
+            valid_us=said["create_us"],
+            keep=False,
+        )
+        if not kept.memory_id:
+            return ()
+        together = await self._together(said["create_us"]) if kept.is_new else ()
+        return [one.text for one in together] or [kept.text]
+
+    async def forget(self, memory_id: str, *, restore: bool = False) -> bool:
+        """Forget a memory, and with restore make valid again what it had superseded; return False if there is none."""
+        return await self.services.memories(self.lease.owner).forget(memory_id, restore=restore)
 
     async def recall(self, query: str, *, limit: int) -> Sequence[Recalled]:
         """Return the best matches for the query, best first; for an empty query, the most recent entries."""

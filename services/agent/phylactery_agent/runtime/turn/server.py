@@ -40,6 +40,7 @@ from phylactery_agent.ports import (
     Language,
     LeaseLostError,
     LikelyMeaning,
+    MemoryRefusedError,
     MemoryUnavailableError,
     Turn,
     TurnContext,
@@ -49,9 +50,11 @@ from phylactery_agent.ports.services import Level, Services
 from phylactery_agent.rules.apart import read_apart
 from phylactery_agent.rules.attached import attached_request
 from phylactery_agent.rules.expressions import detect_language
-from phylactery_agent.rules.intents import TASK, TOOL_PATHWAY, parse_reply
+from phylactery_agent.rules.forgetting import EVERYTHING, forgotten_in
+from phylactery_agent.rules.intents import TASK, TOOL_PATHWAY, parse_reply, talk_kind
 from phylactery_agent.rules.persons import beside_wish
 from phylactery_agent.rules.planner import read_aside, read_request
+from phylactery_agent.rules.slots import speaks_of_oneself
 from phylactery_agent.rules.undoing import UNDO_NONE, UNDO_WHICH, read_undo
 from phylactery_agent.runtime.dispatch.leases import Leases, RunCancelledError
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
@@ -73,6 +76,7 @@ from phylactery_agent.runtime.intake.meanings import LikelyMeanings
 from phylactery_agent.runtime.intake.redaction import Sanitizing, kinds_found
 from phylactery_agent.runtime.intake.waiting import command_of
 from phylactery_agent.runtime.reminders.store import Reminding, TurnReminders
+from phylactery_agent.runtime.runs.lifecycle import said_in
 from phylactery_agent.runtime.runs.status import RunStatus
 from phylactery_agent.runtime.runs.store import RunStore
 from phylactery_agent.runtime.storage.events import ThreadEvents
@@ -90,6 +94,7 @@ from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.executor import Executor
 from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs import REMEMBER, UNDO_WRITE
+from phylactery_agent.tools.specs.shown import printable
 
 
 class ActiveTimeError(Exception):
@@ -129,6 +134,7 @@ MAX_ATTEMPTS = 10
 """Claims of one turn before it is given up: a message that kills the process must not do so forever."""
 _LONGEST_UNDO = 200
 """Maximum length of a message that asks for nothing but an undo, in characters."""
+_MOST_TO_FORGET = 10
 _MAX_REMEMBERED = 10_000
 """Maximum length of a text offered to memory, in characters; a longer one is a document, not a personal statement."""
 
@@ -324,7 +330,7 @@ class TurnServer:
         state = await self._invoke(claim, heard, writes, times, active, change=change, served=served)
         ending = replace(_ending(claim, state), takes_back=change.run_id if change.takes_back else "")
         if served is None or self.forms is None:
-            return ending
+            return await self._kept(claim, heard, ending, planned=bool(state["plan"]))
         told = cast("Mapping[str, Any]", state)
         left = self.forms.left(served, claim, told)
         hides = served.form.definition.is_sensitive  # replies quote: answers, what is not understood, steps beside it
@@ -394,6 +400,34 @@ class TurnServer:
             return True
         return self.changes is not None and bool((await self.changes.of(claim)).meant)
 
+    async def _kept(self, claim: Claim, heard: Classification, ending: Ending, *, planned: bool) -> Ending:
+        """Return the ending with what memory keeps of the person's words, in those words.
+
+        Memory decides, before the turn ends: nothing is said to be kept that is not, and what is kept is said. Killed
+        in between, the turn is served again and memory knows the text. Without memory, the words wait in the outbox.
+        A message of which all is kept, and for which nothing else was done, has its answer in that.
+        """
+        said, text = said_in(claim.turn), claim.turn.text
+        asks = ending.approval_id or ending.status not in {RunStatus.DONE, RunStatus.SUSPENDED}
+        if not ending.worth_remembering or asks or not said or talk_kind(text) is not None:
+            return ending
+        memories = TurnMemories(self.services, self.delivery, claim.lease, claim.turn, "", _nothing_read)
+        try:
+            kept = await memories.offer(said)
+        except (MemoryUnavailableError, MemoryRefusedError) as error:
+            _log.warning("what was said waits for memory", error=str(error))
+            return ending
+        ending = replace(ending, worth_remembering=False)
+        if not kept:
+            return ending
+        told = message("kept_in_mind", heard.language, text=shortened("; ".join(one.strip(" .") for one in kept)))
+        whole = sum(map(len, kept)) * 2 > len(text.strip())  # no other half that asks for something
+        if planned or self.models is not None or not whole:
+            return replace(ending, reply_text=f"{ending.reply_text}\n\n{told}")
+        if claim.turn.resumed:  # the question that waits stays one
+            return replace(ending, reply_text=told)
+        return replace(ending, status=RunStatus.DONE, reason="ANSWERED", reply_text=told)
+
     def _beside_others(self, claim: Claim, heard: Classification, ending: Ending) -> Ending:
         """Return the ending of own words with what the person is to know of others' words that came with them."""
         if self.models is not None or not _others_alone(claim) or not ending.reply_text:
@@ -430,9 +464,41 @@ class TurnServer:
         if own or self.changes is None:
             return NO_CHANGE
         change = await self.changes.of(claim)
+        if (forgets := await self._forgotten(claim, change)) is not None:
+            return forgets
         if change != NO_CHANGE and await self._takes_back_whole(claim):  # in the task of what it is about
             return ThreadChange(task_id=change.task_id, run_id=change.run_id)
         return await self._undone_by_words(claim, change) or change
+
+    async def _forgotten(self, claim: Claim, change: ThreadChange) -> ThreadChange | None:
+        """Return the request to forget the one memory that words mean, or what to say where it is none or several.
+
+        None for words that take back what waits beside them ("forget the mail"), or an earlier request that memory knows
+        nothing of.
+        It is looked up here, so that the person is asked about what is there, in its words; RiskGate is given their own.
+        """
+        turn, owner = claim.turn, claim.lease.owner
+        what = forgotten_in(turn.text) if turn.kind == "message" and not turn.do_not_store else ""
+        if not what or turn.others or own_statements(turn.text) != turn.text:
+            return None
+        if change.takes_back and claim.beside and what != EVERYTHING and not speaks_of_oneself(what):
+            return None
+        memories = self.services.memories(owner)
+        try:
+            await self.delivery.flush("transcript", claim.lease.thread_key)
+            await self.delivery.flush("memory", claim.lease.thread_key)
+            found = await memories.recall("" if what == EVERYTHING else what, limit=_MOST_TO_FORGET)
+        except (MemoryUnavailableError, MemoryRefusedError):
+            return None
+        named = [one for one in found if _plainly(one.text) == _plainly(what)] or found
+        if not named:
+            return None if change != NO_CHANGE and not speaks_of_oneself(what) else ThreadChange(told=LikelyMeaning(key="forget_none", values={"what": shortened(what)}))
+        if what == EVERYTHING or len(named) > 1:
+            lines = "\n".join(f"- {printable(shortened(' '.join(one.text.split())))}" for one in named)
+            key = "forget_all" if what == EVERYTHING else "forget_which"
+            return ThreadChange(told=LikelyMeaning(key=key, values={"found": lines}))
+        quoted = " ".join(named[0].text.split()).replace('"', "'")
+        return ThreadChange({"es": f'olvida "{quoted}"', "en": f'forget "{quoted}"'}[detect_language(turn.text, "es")])
 
     async def _undone_by_words(self, claim: Claim, change: ThreadChange) -> ThreadChange | None:
         """Return the undo that words mean which say what to take back; None for any others, and for guests.
@@ -716,6 +782,14 @@ class TurnServer:
         except SealError as error:
             _log.error("a reply's code is lost", reason=str(error), run_id=claim.lease.run_id)
             return "", {}
+
+
+def _plainly(text: str) -> str:
+    return " ".join(text.split()).casefold().strip(" .!")
+
+
+async def _nothing_read() -> bool:
+    return False
 
 
 def _others_alone(claim: Claim) -> bool:

@@ -12,7 +12,7 @@ from phylactery_agent.tools.builtin.forms import submit_form
 from phylactery_agent.tools.builtin.journal import EffectJournal
 from phylactery_agent.tools.builtin.listing import FolderTools
 from phylactery_agent.tools.builtin.mail import MailTools
-from phylactery_agent.tools.builtin.memories import is_forgotten, recall, remember, unremember
+from phylactery_agent.tools.builtin.memories import forget, is_forgotten, recall, remember, unremember
 from phylactery_agent.tools.builtin.reminders import (
     cancel_reminder,
     create_reminder,
@@ -145,6 +145,7 @@ def builtin_implementations(
         "rehydrate_output": Implementation(run=rehydrate_output),
         "search_output": Implementation(run=search_output),
         "read_attachment": Implementation(run=AttachmentTools(media or MediaReader(None)).read_attachment),
+        "forget": Implementation(run=forget),
         "remember": Implementation(run=remember, restore=unremember, is_restored=is_forgotten),
         "recall": Implementation(run=recall),
         "create_reminder": Implementation(run=create_reminder, restore=uncreate_reminder, is_restored=is_as_before),

@@ -26,9 +26,11 @@ from phylactery_agent.tools.specs.forms import SUBMIT_FORM, SubmitFormArguments
 from phylactery_agent.tools.specs.mail import SEND_EMAIL, SendEmailArguments
 from phylactery_agent.tools.specs.memories import (
     ECHO,
+    FORGET,
     RECALL,
     REMEMBER,
     EchoArguments,
+    ForgetArguments,
     RecallArguments,
     RememberArguments,
 )
@@ -56,6 +58,7 @@ __all__ = [
     "CREATE_REMINDER",
     "ECHO",
     "FILE_INFO",
+    "FORGET",
     "HTTP_GET",
     "LIST_DIR",
     "LIST_REMINDERS",
@@ -76,6 +79,7 @@ __all__ = [
     "CreateReminderArguments",
     "EchoArguments",
     "FileInfoArguments",
+    "ForgetArguments",
     "HttpGetArguments",
     "ListDirArguments",
     "ListRemindersArguments",
@@ -114,5 +118,6 @@ BUILTIN_SPECS: Final[tuple[ToolSpec, ...]] = (
     RECALL,
     SEARCH_FILES,
     REMEMBER,
+    FORGET,
     ECHO,
 )

@@ -1,4 +1,4 @@
-"""Specifications of echo, remember and recall."""
+"""Specifications of echo, remember, recall and forget."""
 
 from __future__ import annotations
 
@@ -45,6 +45,12 @@ class RecallArguments(Arguments):
 
     query: str = Field(default="", max_length=2_000)
     limit: int = Field(default=10, ge=1, le=50)
+
+
+class ForgetArguments(Arguments):
+    """The arguments of forget: the text of one memory."""
+
+    memory: str = Field(min_length=1, max_length=10_000)
 
 
 ECHO: Final = ToolSpec(
@@ -140,4 +146,24 @@ RECALL: Final = ToolSpec(
     ),
     labels=in_each_language("tool_recall.label"),
     shown=memories_shown,
+)
+
+FORGET: Final = ToolSpec(
+    name="forget",
+    descriptions=in_each_language("tool_forget"),
+    schema=object_schema(["memory"], memory={"type": "string", "minLength": 1, "maxLength": 10_000}),
+    args_model=ForgetArguments,
+    # What is gone is not found again, so a second run changes nothing.
+    contract=Contract(risk="medium", effect="write", idempotency="idempotent_by_key", retries=1, controls=("/memory",)),
+    verbs=(r"olvida", r"forget"),
+    patterns=(
+        Pattern("es", r"olvida\s+(?P<memory>[\"«“].+[\"»”])"),
+        Pattern("en", r"forget\s+(?P<memory>[\"«“].+[\"»”])"),
+    ),
+    examples=(
+        Example("es", 'olvida "vivo en Lima"', {"memory": "vivo en Lima"}),
+        Example("en", 'forget "I live in Lima"', {"memory": "I live in Lima"}),
+    ),
+    labels=in_each_language("tool_forget.label"),
+    quotes_output=False,
 )

@@ -106,10 +106,14 @@ def created_shown(output: str, language: Language) -> str:
     return _reminder(json.loads(output), language)
 
 
+NO_MATCH: Final = "[0 that match the words]"
+"""What recall answers where a query matches nothing."""
+
+
 def memories_shown(output: str, language: Language) -> str:
     """Return the memories of recall, one per line, without the count that a model receives."""
-    _, _, memories = output.partition("\n")
-    return memories or nothing_shown(language)
+    count, _, memories = output.partition("\n")
+    return memories or (message("no_match_shown", language) if count == NO_MATCH else nothing_shown(language))
 
 
 def reminders_shown(output: str, language: Language) -> str:

@@ -1134,7 +1134,10 @@ type SearchMemoriesRequest struct {
 	// layer restricts the search to one layer. Unset means both.
 	Layer MemoryLayer `protobuf:"varint,7,opt,name=layer,proto3,enum=phylactery.memory.v1.MemoryLayer" json:"layer,omitempty"`
 	// min_trust is the minimum trust. Unset means any.
-	MinTrust      Trust `protobuf:"varint,8,opt,name=min_trust,json=minTrust,proto3,enum=phylactery.memory.v1.Trust" json:"min_trust,omitempty"`
+	MinTrust Trust `protobuf:"varint,8,opt,name=min_trust,json=minTrust,proto3,enum=phylactery.memory.v1.Trust" json:"min_trust,omitempty"`
+	// only_matching leaves out what is found only beside a match in the same conversation, and what matches much less than
+	// the best: for an answer that a person reads as it is.
+	OnlyMatching  bool `protobuf:"varint,9,opt,name=only_matching,json=onlyMatching,proto3" json:"only_matching,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1223,6 +1226,13 @@ func (x *SearchMemoriesRequest) GetMinTrust() Trust {
 		return x.MinTrust
 	}
 	return Trust_TRUST_UNSPECIFIED
+}
+
+func (x *SearchMemoriesRequest) GetOnlyMatching() bool {
+	if x != nil {
+		return x.OnlyMatching
+	}
+	return false
 }
 
 // MemoryMatch is one search result.
@@ -1849,7 +1859,7 @@ const file_phylactery_memory_v1_user_memory_proto_rawDesc = "" +
 	"\bdecision\x18\x01 \x01(\v2#.phylactery.memory.v1.WriteDecisionR\bdecision\x124\n" +
 	"\x06memory\x18\x02 \x01(\v2\x1c.phylactery.memory.v1.MemoryR\x06memory\x12\x18\n" +
 	"\acreated\x18\x03 \x01(\bR\acreated\x12+\n" +
-	"\x11embedding_skipped\x18\x04 \x01(\tR\x10embeddingSkipped\"\xe3\x02\n" +
+	"\x11embedding_skipped\x18\x04 \x01(\tR\x10embeddingSkipped\"\x88\x03\n" +
 	"\x15SearchMemoriesRequest\x12\x14\n" +
 	"\x05query\x18\x01 \x01(\tR\x05query\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12/\n" +
@@ -1858,7 +1868,8 @@ const file_phylactery_memory_v1_user_memory_proto_rawDesc = "" +
 	"\tthread_id\x18\x05 \x01(\tR\bthreadId\x124\n" +
 	"\x04kind\x18\x06 \x01(\x0e2 .phylactery.memory.v1.MemoryKindR\x04kind\x127\n" +
 	"\x05layer\x18\a \x01(\x0e2!.phylactery.memory.v1.MemoryLayerR\x05layer\x128\n" +
-	"\tmin_trust\x18\b \x01(\x0e2\x1b.phylactery.memory.v1.TrustR\bminTrust\"Y\n" +
+	"\tmin_trust\x18\b \x01(\x0e2\x1b.phylactery.memory.v1.TrustR\bminTrust\x12#\n" +
+	"\ronly_matching\x18\t \x01(\bR\fonlyMatching\"Y\n" +
 	"\vMemoryMatch\x124\n" +
 	"\x06memory\x18\x01 \x01(\v2\x1c.phylactery.memory.v1.MemoryR\x06memory\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\"\x82\x01\n" +
