@@ -7,10 +7,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from phylactery_forms.values import Context, Found, Problem, extract, shown, validate, value_type
+from phylactery_forms.values.contacts import example_phone
 
 NOW = datetime(2026, 11, 23, 10, 0, tzinfo=ZoneInfo("Europe/Madrid"))
 ES = Context("es", NOW)
 EN = Context("en", NOW, "US")
+MX = Context("es", NOW, "MX")
 
 
 def values(name: str, text: str, context: Context = ES, **options) -> list[str] | str:
@@ -73,6 +75,19 @@ def test_whole_says_that_nothing_else_was_said():
         ("call me at (650) 253-0000, thanks", EN, "+16502530000"),
         ("my number is +44 20 7946 0958", EN, "+442079460958"),
         ("６１２３４５６７８", ES, "+34612345678"),
+        ("5212221234567", MX, "+522221234567"),
+        ("es el +52 1 222 123 4567", MX, "+522221234567"),
+        ("+52 (1) 222 123-4567", MX, "+522221234567"),
+        ("005215512345678", MX, "+525512345678"),
+        ("521 55 1234 5678", ES, "+525512345678"),
+        ("522221234567", MX, "+522221234567"),
+        ("222 123 4567", MX, "+522221234567"),
+        ("044 222 123 4567", MX, "+522221234567"),
+        ("01 (222) 123 4567", MX, "+522221234567"),
+        ("34612345678", MX, "+34612345678"),
+        ("5491123456789", MX, "+5491123456789"),
+        ("11 15 2345 6789", Context("es", NOW, "AR"), "+5491123456789"),
+        ("12125550123", MX, "+12125550123"),
     ],
 )
 def test_a_phone_number_becomes_e164(text: str, context: Context, value: str):
@@ -93,6 +108,15 @@ def test_a_phone_number_becomes_e164(text: str, context: Context, value: str):
 )
 def test_a_date_an_amount_or_an_id_is_no_phone_number(text: str):
     assert values("phone", text) == []
+
+
+@pytest.mark.parametrize(
+    ("region", "example"), [("MX", "222 123 4567"), ("ES", "612 34 56 78"), ("GB", "07400 123456"), ("ZZ", "")]
+)
+def test_the_example_of_a_phone_number_is_the_regions(region: str, example: str):
+    assert example_phone(region) == example
+    if example:
+        assert isinstance(values("phone", example, Context("es", NOW, region)), list)
 
 
 def test_a_card_number_is_no_phone_number():

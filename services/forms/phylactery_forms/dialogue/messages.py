@@ -13,6 +13,7 @@ from phylactery_forms.definitions.model import Field, Form
 from phylactery_forms.definitions.templates import filled
 from phylactery_forms.dialogue.reading import shown
 from phylactery_forms.dialogue.state import ConversationState, applies, given_values
+from phylactery_forms.values.contacts import example_phone
 from phylactery_forms.values.model import Choice, ChoiceOptions, Language, Problem
 
 
@@ -90,10 +91,12 @@ def help_text(one: Field, language: Language) -> str:
     return say(f"help_{one.type.name}", language, choices=choice_list(one, language))
 
 
-def example_text(one: Field, language: Language) -> str:
-    """Return an example for a field, the author's or that of its type."""
+def example_text(one: Field, language: Language, region: str) -> str:
+    """Return an example for a field, the author's or that of its type; a phone number is one of the region's."""
     if one.example is not None:
         return one.example[language].rstrip(".")
+    if one.type.name == "phone" and (number := example_phone(region)):
+        return number
     return say(f"example_{one.type.name}", language, choices=choice_list(one, language))
 
 

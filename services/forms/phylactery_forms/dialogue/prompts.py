@@ -137,8 +137,8 @@ def _after_command(turn: FormTurn, form: Form, asking: str) -> str:
         told = summary(form, conversation)
         return say("told" if told else "told_nothing", language, summary=told, ask=asking)
     if command == "explain" and asked is not None:
-        return say("exampled", language, problem=help_text(asked, language), example=example_text(asked, language),
-                   ask=asking)  # fmt: skip
+        example = example_text(asked, language, conversation["region"])
+        return say("exampled", language, problem=help_text(asked, language), example=example, ask=asking)
     if command == "hold":
         return say("hold", language, ask=asking)
     if command == "same":
@@ -175,7 +175,8 @@ def _rung(one: Field, tries: int, told: str, asking: str, conversation: Conversa
     if tries <= 1 and one.attempts > 1:
         return say("explained", language, problem=told, help=help_text(one, language), ask=asking)
     if tries < one.attempts:
-        return say("exampled", language, problem=told, example=example_text(one, language), ask=asking)
+        example = example_text(one, language, conversation["region"])
+        return say("exampled", language, problem=told, example=example, ask=asking)
     if choices_of(one) and tries == one.attempts:
         return say("last_choices", language, problem=told, choices=choice_list(one, language))
     return say("last_optional" if one.optional else "last_person", language, problem=told, ask=asking)

@@ -74,6 +74,8 @@ _NO_PHONE: Final = re.compile(
 )
 _ALONE: Final = re.compile(rf"(?<![\d.\-/+])(?:{_NO_PHONE.pattern})(?![\d]|[.\-/]\d)")
 _EXTENSION: Final = re.compile(r"\s*(?:ext|x|int|extension)\.?\s*\d{1,6}$")
+_FORMER_MEXICO: Final = re.compile(r"(?:00|011)?521(\d{10})")
+_FORMER_AT_HOME: Final = re.compile(r"(?:04[45]|01)(\d{10})")
 _LEAST_DIGITS: Final = 7
 _MOST_DIGITS: Final = 15
 _CARD: Final = range(13, 20)
@@ -101,7 +103,7 @@ def find_phone(options: Options, message: Message, context: Context) -> list[Fou
 def check_phone(options: Options, value: str, context: Context) -> str | Problem:
     """Return a number in E.164; the region stands for a missing country code."""
     level = options.level if isinstance(options, PhoneOptions) else "possible"
-    text = _EXTENSION.sub("", value.strip())
+    text = _as_dialled_now(_EXTENSION.sub("", value.strip()), context.region)
     digits = "".join(one for one in text if one.isdigit())
     international = text.startswith("+")
     if not _LEAST_DIGITS <= len(digits) <= _MOST_DIGITS + 2 or len(set(digits)) == 1 or _NO_PHONE.fullmatch(text):
@@ -123,6 +125,18 @@ def check_phone(options: Options, value: str, context: Context) -> str | Problem
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)
 
 
+def _as_dialled_now(text: str, region: str) -> str:
+    """Return a Mexican number as it is dialled since 2019, any other as it is.
+
+    Before, mobiles had a 1 behind the country code, which WhatsApp still writes, and 044, 045 or 01 before them at home.
+    """
+    digits = "".join(one for one in text if one.isdigit())
+    if found := _FORMER_MEXICO.fullmatch(digits):
+        return f"+52{found[1]}"
+    former = _FORMER_AT_HOME.fullmatch(digits) if region == "MX" and not text.startswith("+") else None
+    return former[1] if former else text
+
+
 def _with_plus(digits: str, level: str) -> phonenumbers.PhoneNumber | None:
     """Return a number written with its country code but without the plus: 34 612 345 678."""
     try:
@@ -135,6 +149,12 @@ def _with_plus(digits: str, level: str) -> phonenumbers.PhoneNumber | None:
 def _luhn(digits: str) -> bool:
     doubled = (int(one) * (2 if place % 2 else 1) for place, one in enumerate(reversed(digits)))
     return sum(one - 9 if one > 9 else one for one in doubled) % 10 == 0
+
+
+def example_phone(region: str) -> str:
+    """Return a mobile number of a region as it is written there, empty if none is known."""
+    number = phonenumbers.example_number_for_type(region, phonenumbers.PhoneNumberType.MOBILE)
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL) if number else ""
 
 
 def show_phone(value: str, _: Language) -> str:
