@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol, cast
 
 import re2
 from phylactery_understanding.language.lexicon import lexicons
-from phylactery_understanding.language.text import fold
+from phylactery_understanding.language.text import Kind, fold, tokenize
 
 from phylactery_agent.ports import Language
 
@@ -126,16 +126,59 @@ def _words_of_one_language() -> tuple[frozenset[str], frozenset[str]]:
     return known["es"] - known["en"], known["en"] - known["es"]
 
 
-def detect_language(text: str, fallback: Language = "es") -> Language:
-    """Return the language with more indicators in the text, or fallback on a tie."""
-    lowered = text.lower()
-    words = [word.group() for word in _WORD.finditer(lowered)]
-    spanish = sum(word in _SPANISH for word in words) + sum(letter in _SPANISH_LETTERS for letter in lowered)
+_ALONE: Final = frozenset(
+    """
+    hola gracias adiós adios sí si vale claro perfecto listo buenas bueno genial dale oye ayuda perdón perdon chao chau hasta
+    hello hi hey thanks thank yes yeah yep sure bye please sorry great goodbye help morning
+    """.split()
+)
+"""Words of one language that tell it also alone, or before a name: hola, thanks Bob."""
+_PARTICLES: Final = frozenset("of the and de del la las los el y e van von da do at & st".split())  # noqa: SIM905
+_MOST_OF_A_NAME: Final = 6
+_SENTENCE: Final = 3
+"""Words of which rare ones tell another language than has been spoken: fewer are a thing's foreign name."""
+
+
+def _telling_words(text: str) -> list[str]:
+    """Return the words of a text that can tell its language: none of a quotation, an address, a file name or a name."""
+    plain = " ".join(
+        token.raw if token.kind is not Kind.QUOTE else ","
+        for token in tokenize(text.lower() if text.isupper() else text)
+        if token.kind not in {Kind.LITERAL, Kind.NUMBER} and not any(char.isdigit() for char in token.raw)
+    )
+    words = [word.group() for word in _WORD.finditer(plain)]
+    capitals = [word[0].isupper() for word in words]
+    named = all(capital or word in _PARTICLES for word, capital in zip(words, capitals, strict=True))
+    if words and named and any(capitals) and len(words) <= _MOST_OF_A_NAME:  # New York, Los Amigos, Hola Ana
+        return [word.lower() for word in words[:1] if word.lower() in _ALONE]
+    return [word.lower() for at, word in enumerate(words) if at == 0 or not word[0].isupper() or word == "I"]
+
+
+def detect_language(text: str, fallback: Language = "es", *, steady: bool = False) -> Language:
+    """Return the language with more indicators in the text, or fallback on a tie.
+
+    With ``steady`` fallback is what has been spoken so far: a single word tells another language only where it is one
+    that people say alone, and rare words do not.
+    """
+    words = _telling_words(text)
+    spanish = sum(word in _SPANISH for word in words)
+    spanish += sum(letter in _SPANISH_LETTERS for word in words for letter in word)
+    spanish += sum(mark in text for mark in "¿¡") if words else 0
     english = sum(word in _ENGLISH for word in words)
-    if spanish == english:  # rarer words decide, which the lexicons know in one language only
-        only_spanish, only_english = _words_of_one_language()
-        spanish = sum(fold(word) in only_spanish for word in words)
-        english = sum(fold(word) in only_english for word in words)
+    if steady and len(words) == 1 and sum(1 for _ in _WORD.finditer(text)) == 1:
+        return _more(spanish, english, fallback) if words[0] in _ALONE else fallback
+    if spanish == english and (not steady or len(words) >= _SENTENCE):
+        return _by_rare_words(words, fallback)  # which the lexicons know in one language only
+    return _more(spanish, english, fallback)
+
+
+def _by_rare_words(words: Sequence[str], fallback: Language) -> Language:
+    only_spanish, only_english = _words_of_one_language()
+    spanish = sum(fold(word) in only_spanish for word in words)
+    return _more(spanish, sum(fold(word) in only_english for word in words), fallback)
+
+
+def _more(spanish: int, english: int, fallback: Language) -> Language:
     if spanish == english:
         return fallback
     return "es" if spanish > english else "en"

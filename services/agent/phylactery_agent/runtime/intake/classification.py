@@ -10,7 +10,7 @@ from phylactery_understanding.language.own_words import others_in
 from phylactery_understanding.replies.talk import small_talk_in
 
 from phylactery_agent.ports import Language
-from phylactery_agent.rules.expressions import detect_language, expression
+from phylactery_agent.rules.expressions import detect_language
 from phylactery_agent.rules.intents import (
     APPROVAL_DECIDED,
     APPROVAL_REPLY,
@@ -22,7 +22,6 @@ from phylactery_agent.rules.intents import (
 from phylactery_agent.runtime.storage.records import NO_WORDS, Claim, Incoming, Message
 from phylactery_agent.tools.registry import ToolRegistry
 
-_WORD: Final = expression(r"\pL+")
 STANDBY: Final = "standby"
 RICH_PATHWAY: Final = "rich_input"
 """The pathway of a message with an attachment that can be read."""
@@ -42,8 +41,8 @@ class Classification:
 def listen(claim: Claim, tools: ToolRegistry) -> Classification:
     """Classify a claimed message; the client's language takes precedence over the message's own.
 
-    An approval reply consists of two words of grammar and has no language of its own, and a single word is too little
-    to detect one: the conversation's language is kept.
+    An approval reply consists of two words of grammar and has no language of its own: the conversation's is kept, until
+    a sentence is clearly in the other, or a word that people say alone.
     """
     requested, before = _language(claim.turn.language), _language(claim.run.language)
     if claim.turn.kind == "approval_decided":
@@ -89,8 +88,9 @@ def in_language(heard: Classification, claim: Claim) -> Classification:
 
 
 def _own(text: str, language: Language, intent: str, before: Language | None) -> Language:
-    tells = intent != APPROVAL_REPLY and sum(1 for _ in _WORD.finditer(text)) > 1
-    return language if before is None or tells else before
+    if before is None:
+        return language
+    return before if intent == APPROVAL_REPLY else detect_language(text, before, steady=True)
 
 
 def asked_in(claim: Claim) -> str:
