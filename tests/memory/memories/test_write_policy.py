@@ -325,3 +325,42 @@ def test_a_plain_statement_sets_the_field_to_what_it_says(text, field, value):
     decision = said(text)
     assert decision.profile is not None
     assert (decision.profile.attribute, decision.profile.value) == (field, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ("háblame de usted", "answer.address", "formal"),
+        ("Por favor trátame de tú", "answer.address", "informal"),
+        ("no me tutees", "answer.address", "formal"),
+        ("always write formally", "answer.address", "formal"),
+        ("no emojis", "answer.emojis", "no"),
+        ("please don't use emojis", "answer.emojis", "no"),
+        ("nada de emojis, gracias", "answer.emojis", "no"),
+        ("I like emojis", "answer.emojis", "yes"),
+        ("prefiero respuestas cortas", "answer.length", "short"),
+        ("siempre sé breve", "answer.length", "short"),
+        ("Keep your answers short", "answer.length", "short"),
+        ("quiero siempre respuestas detalladas", "answer.length", "long"),
+        ("I prefer bullet points", "answer.format", "lists"),
+        ("no uses markdown", "answer.format", "plain"),
+        ("prefiero que me hables en español", "language", "es"),
+        ("de ahora en adelante respóndeme en inglés", "language", "en"),
+    ],
+)
+def test_a_stable_wish_how_to_answer_goes_to_the_profile(text, field, value):
+    decision = said(text)
+    assert decision.layer is Layer.PROFILE
+    assert (decision.profile.attribute, decision.profile.value) == (field, value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("answer this one shortly", "answer this one in English", "answer in English, just this once"),
+        *("contéstame esta en inglés", "por esta vez háblame de usted", "give me a short answer", "quiero una respuesta corta"),
+        *("I prefer short answers for this", "sin emojis en este mensaje", "no emojis this time", "sé más breve ahora mismo"),
+    ],
+)
+def test_a_wish_about_one_answer_is_no_field(text):
+    assert said(text).profile is None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from phylactery_agent.graph.core.state import AgentState, ShownResult
+from phylactery_agent.graph.core.state import AgentState, ProfileFact, ShownResult
 from phylactery_agent.graph.llm.prompts import quoted, tag_of
 from phylactery_agent.i18n.texts import error_text
 from phylactery_agent.ports.model import ModelCall, ModelMessage, ModelReply
@@ -34,7 +34,7 @@ def clean(text: str) -> str:
 def conversation(state: AgentState, told: str, request: str, *more: str) -> list[ModelMessage]:
     """Return the messages of one model request; more holds data blocks in addition to the known ones."""
     blocks = [*known_blocks(state), *_results(state), *more, *_hint(state)]
-    messages = [ModelMessage("system", told)]
+    messages = [ModelMessage("system", told + wishes(state["profile"]))]
     if blocks:
         messages.append(ModelMessage("user", "\n\n".join(blocks)))
     return [*messages, ModelMessage("user", request)]
@@ -57,6 +57,30 @@ def corrected(messages: Sequence[ModelMessage], reply: ModelReply, said: str) ->
 
 def _arguments(call: ModelCall) -> str:
     return shown_text(call.raw, MAX_MESSAGE)
+
+
+_WISHES: Final[Mapping[tuple[str, str], str]] = {
+    ("answer.length", "short"): "keep answers short",
+    ("answer.length", "long"): "give detailed answers",
+    ("answer.address", "formal"): "address them formally (usted in Spanish)",
+    ("answer.address", "informal"): "address them informally (tú in Spanish)",
+    ("answer.emojis", "no"): "use no emojis",
+    ("answer.emojis", "yes"): "emojis are welcome",
+    ("answer.format", "lists"): "use lists where they help",
+    ("answer.format", "plain"): "use plain text without markup",
+    ("language", "en"): "answer in English",
+    ("language", "es"): "answer in Spanish",
+}
+"""What a person can want of every answer, by field and value of their profile, in words of ours.
+
+A value that is not in it is only shown as data: a profile gives no model an instruction in somebody's own words.
+"""
+
+
+def wishes(profile: Sequence[ProfileFact]) -> str:
+    """Return the sentence that tells a model how the person wants to be answered, empty if they did not say."""
+    found = [_WISHES[key] for fact in profile if (key := (fact["name"], str(fact["value"]))) in _WISHES]
+    return f"\nThe person wants this of every answer, unless they ask otherwise now: {'; '.join(found)}." if found else ""
 
 
 def plan_block(state: AgentState) -> str:

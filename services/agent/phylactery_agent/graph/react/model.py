@@ -22,7 +22,7 @@ from phylactery_agent.graph.llm.asking import (
     went_away,
 )
 from phylactery_agent.graph.llm.claims import Claims
-from phylactery_agent.graph.llm.conversation import clean, known_blocks, shown_in
+from phylactery_agent.graph.llm.conversation import clean, known_blocks, shown_in, wishes
 from phylactery_agent.graph.llm.drafts import Draft, Drafted, model_tools, read_calls
 from phylactery_agent.graph.llm.prompts import correction, tag_of
 from phylactery_agent.graph.react.effects import next_step, room_for_a_call
@@ -151,7 +151,7 @@ def _opened(state: ReactState) -> list[ChatMessage]:
     """Return the messages: system text, then known data, then the person's. No tool message is dropped."""
     if any(message["role"] == "system" for message in state["messages"]):
         return state["messages"]
-    told = system_hint(state["language"], tag_of(state["run_id"]))
+    told = system_hint(state["language"], tag_of(state["run_id"])) + wishes(state["profile"])
     messages = [ChatMessage(id="system", role="system", content=told)]
     if known := known_blocks(state):
         messages.append(ChatMessage(id="known", role="user", content="\n\n".join(known)))

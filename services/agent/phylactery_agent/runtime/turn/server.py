@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast, get_args
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.errors import GraphRecursionError
@@ -327,7 +327,7 @@ class TurnServer:
         if served is not None and served.opens and command_of(claim.turn) == "person":
             return self._calls_person(claim, heard)  # a form that is not open yet has no question for it to answer
         change = await self._change(claim, served=served)
-        state = await self._invoke(claim, heard, writes, times, active, change=change, served=served)
+        state, heard = await self._invoke(claim, heard, writes, times, active, change=change, served=served)
         ending = replace(_ending(claim, state), takes_back=change.run_id if change.takes_back else "")
         if served is None or self.forms is None:
             return await self._kept(claim, heard, ending, planned=bool(state["plan"]))
@@ -542,7 +542,7 @@ class TurnServer:
         *,
         change: ThreadChange,
         served: ServedForm | None,
-    ) -> TurnState:
+    ) -> tuple[TurnState, Classification]:
         """Return the state after the turn.
 
         A turn that the checkpoint already contains resumes where it stopped.
@@ -555,7 +555,7 @@ class TurnServer:
             raise StateLostError
         self._require_version(claim, writes, graph.spec, begun=snapshot.values.get("run_id") == lease.run_id)
         if taken_in and not snapshot.next:
-            return cast("TurnState", snapshot.values)
+            return cast("TurnState", snapshot.values), heard
         if served is not None:
             claim, heard = self._spoken(claim, heard)
         own = self.changes is None or bool(claim.turn.attachments) or served is not None  # a form knows its corrections
@@ -582,6 +582,7 @@ class TurnServer:
                 if change.takes_back and not snapshot.values.get("awaiting_approval"):
                     await gate.open_task()
                 hydration = await self.hydrating.of(claim, heard)
+                heard = self._in_wanted_language(claim, heard, hydration, writes, served=served)
                 turn = self._turn(claim, heard, hydration, change, likely, served=served)
                 given = graph.spec.reentry_input(turn) if claim.turn.resumed else graph.spec.new_run_input(turn)
             trail = RunTrail(
@@ -598,7 +599,30 @@ class TurnServer:
                 ended = await graph.compiled.ainvoke(
                     given, config, context=context, durability="sync", output_keys=keys
                 )
-        return cast("TurnState", ended)
+        return cast("TurnState", ended), heard
+
+    def _in_wanted_language(
+        self,
+        claim: Claim,
+        heard: Classification,
+        hydration: Hydration | None,
+        writes: TurnWrites,
+        *,
+        served: ServedForm | None,
+    ) -> Classification:
+        """Return the classification with the language that the person wants of every answer, if they said so.
+
+        A language that the client asks for goes before it, and a form keeps the one it was begun in.
+        """
+        profile = () if hydration is None else hydration.profile
+        wanted = next((one.value for one in profile if one.name == "language"), None)
+        if wanted not in get_args(Language) or wanted == heard.language or claim.turn.language or served is not None:
+            return heard
+        heard = replace(heard, language=cast("Language", wanted))
+        self.runs.begin_turn(
+            writes, trace_id=telemetry.current_trace_id(), language=heard.language, pathway=heard.pathway
+        )
+        return heard
 
     async def _read_apart(self, claim: Claim) -> LikelyMeaning | None:
         """Return what the messages of a turn ask for each by itself, None if they are to be read as one."""
