@@ -26,11 +26,20 @@ def test_a_first_message_of_no_language_has_the_fallbacks(text: str, fallback: s
 @pytest.mark.parametrize(
     ("text", "language"),
     [
-        *((text, "en") for text in ("thanks", "Thanks Bob", "hello", "please", "yes please", "no thanks", "good morning")),
+        *(
+            (text, "en")
+            for text in ("thanks", "Thanks Bob", "hello", "please", "yes please", "no thanks", "good morning")
+        ),
         *((text, "es") for text in ("hola", "gracias", "Hola Ana", "sí", "vale", "buenos días", "no, gracias")),
-        *((text, "en") for text in ("I live in Lima", "what's my name?", "read notas.txt", "list my files", "I LIVE HERE")),
-        *((text, "es") for text in ("vivo en New York", "¿cómo me llamo?", "lee notes.txt", "mándalo a sales@acme.com")),
-        ("me encanta \"The Lord of the Rings\" de Peter Jackson", "es"),
+        *(
+            (text, "en")
+            for text in ("I live in Lima", "what's my name?", "read notas.txt", "list my files", "I LIVE HERE")
+        ),
+        *(
+            (text, "es")
+            for text in ("vivo en New York", "¿cómo me llamo?", "lee notes.txt", "mándalo a sales@acme.com")
+        ),
+        ('me encanta "The Lord of the Rings" de Peter Jackson', "es"),
         ('write "hola, ¿qué tal estás?" to a.txt', "en"),
         ("el feedback del meeting es para el weekend", "es"),
         ("I love paella and jamón", "en"),

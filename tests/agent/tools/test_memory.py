@@ -21,7 +21,7 @@ async def test_what_is_remembered_is_recalled_in_either_language(chat: Chat) -> 
     assert said(await chat.say("¿qué recuerdas sobre el té?")) == "Lo que recuerdo:\n- 2026-09-21: prefiero el té"
     about_me = said(await chat.say("what do you know about me?"))
     assert about_me.splitlines()[1:] == ["- 2026-09-21: prefiero el té", "- 2026-09-21: my dog is called Nilo"]
-    assert said(await chat.say("¿qué sabes sobre Marte?")) == "Lo que recuerdo:\n(No hay nada.)"
+    assert said(await chat.say("¿qué sabes sobre Marte?")) == "Lo que recuerdo:\n(Nada que coincida con esas palabras.)"
 
 
 async def test_what_a_tool_said_is_marked_and_cannot_pass_for_another_line(chat: Chat) -> None:

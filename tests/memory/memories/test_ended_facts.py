@@ -7,7 +7,6 @@ from itertools import count
 import pytest
 from phylactery.memory.v1 import user_memory_pb2
 
-
 _NUMBERS = count()
 
 

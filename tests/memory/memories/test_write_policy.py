@@ -276,6 +276,7 @@ def test_the_numbers_are_those_of_the_contract():
 def test_every_reason_has_a_sentence_in_every_language():
     MessageSet("phylactery_memory.i18n", {}, {"kept_": Reason}).check()
 
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -286,17 +287,43 @@ def test_every_reason_has_a_sentence_in_every_language():
         *("My name is mud", "My name is on the list", "my name is hard to pronounce", "My name is longer than yours"),
         *("Me llamo igual que mi padre", "Me llamo la atención", "mi nombre es difícil de escribir"),
         *("My sister's name is Laura", "Mi hermana se llama Laura", "my mother calls me Bobby", "his name is Bob"),
-        *("If my name is Bob I'll eat my hat", "I wish my name was Bob", "Si me llamo Ana, te aviso", "Me llamo Ana, supongo"),
+        *(
+            "If my name is Bob I'll eat my hat",
+            "I wish my name was Bob",
+            "Si me llamo Ana, te aviso",
+            "Me llamo Ana, supongo",
+        ),
         *("My name is Batman lol", "me llamo Batman jajaja", "Me llamo Batman 😂", "My name is Batman. Not!!! kidding"),
         *("He said my name is Bob", '"My name is Bob"', "Translate: my name is Bob", "my name is Bob, he said"),
         *("¿Me llamo Ana?", "My name is what?", "Do you know my name is Bob?"),
-        *("I prefer Spanish wine", "Prefiero el vino español", "I prefer English breakfast tea", "I prefer English to Spanish"),
-        *("Write in Spanish to Bob", "prefiero el español de México", "háblame en inglés cuando esté mi jefe", "hablo inglés"),
+        *(
+            "I prefer Spanish wine",
+            "Prefiero el vino español",
+            "I prefer English breakfast tea",
+            "I prefer English to Spanish",
+        ),
+        *(
+            "Write in Spanish to Bob",
+            "prefiero el español de México",
+            "háblame en inglés cuando esté mi jefe",
+            "hablo inglés",
+        ),
         *("Mi cumpleaños es un día triste", "My birthday is coming up soon", "my birthday is the same as my sister's"),
-        *("my birthday is not May 4th", "cumplo el plazo", "My time zone is the same as yours", "mi zona horaria es rara"),
+        *(
+            "my birthday is not May 4th",
+            "cumplo el plazo",
+            "My time zone is the same as yours",
+            "mi zona horaria es rara",
+        ),
         *("My favourite food is whatever you cook", "mi comida favorita es cualquiera", "my favorite color is not red"),
         *("mi color favorito es el que tú quieras", "My favorite color is none of your business"),
-        *("soy vegetariana los lunes", "I'm almost vegan", "my wife is vegan", "I'm vegan-curious", "háblame de tu perro"),
+        *(
+            "soy vegetariana los lunes",
+            "I'm almost vegan",
+            "my wife is vegan",
+            "I'm vegan-curious",
+            "háblame de tu perro",
+        ),
     ],
 )
 def test_what_states_no_value_of_the_person_sets_no_field(text):
@@ -358,8 +385,18 @@ def test_a_stable_wish_how_to_answer_goes_to_the_profile(text, field, value):
     "text",
     [
         *("answer this one shortly", "answer this one in English", "answer in English, just this once"),
-        *("contéstame esta en inglés", "por esta vez háblame de usted", "give me a short answer", "quiero una respuesta corta"),
-        *("I prefer short answers for this", "sin emojis en este mensaje", "no emojis this time", "sé más breve ahora mismo"),
+        *(
+            "contéstame esta en inglés",
+            "por esta vez háblame de usted",
+            "give me a short answer",
+            "quiero una respuesta corta",
+        ),
+        *(
+            "I prefer short answers for this",
+            "sin emojis en este mensaje",
+            "no emojis this time",
+            "sé más breve ahora mismo",
+        ),
     ],
 )
 def test_a_wish_about_one_answer_is_no_field(text):

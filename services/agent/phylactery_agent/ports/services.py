@@ -78,8 +78,8 @@ class UserMemory(Protocol):
         """Return the memories matching the query, best first; without a query, the newest."""
         ...
 
-    async def forget(self, memory_id: str) -> bool:
-        """Forget a memory, and make valid again what it had superseded; return False if there is none."""
+    async def forget(self, memory_id: str, *, restore: bool = False) -> bool:
+        """Forget a memory, and with restore make valid again what it had superseded; False if there is none."""
         ...
 
     async def hydrate(self, thread_id: str, *, pathway: str, query: str, max_messages: int) -> Hydration:

@@ -127,10 +127,45 @@ def _words_of_one_language() -> tuple[frozenset[str], frozenset[str]]:
 
 
 _ALONE: Final = frozenset(
-    """
-    hola gracias adiós adios sí si vale claro perfecto listo buenas bueno genial dale oye ayuda perdón perdon chao chau hasta
-    hello hi hey thanks thank yes yeah yep sure bye please sorry great goodbye help morning
-    """.split()
+    [
+        "hola",
+        "gracias",
+        "adiós",
+        "adios",
+        "sí",
+        "si",
+        "vale",
+        "claro",
+        "perfecto",
+        "listo",
+        "buenas",
+        "bueno",
+        "genial",
+        "dale",
+        "oye",
+        "ayuda",
+        "perdón",
+        "perdon",
+        "chao",
+        "chau",
+        "hasta",
+        "hello",
+        "hi",
+        "hey",
+        "thanks",
+        "thank",
+        "yes",
+        "yeah",
+        "yep",
+        "sure",
+        "bye",
+        "please",
+        "sorry",
+        "great",
+        "goodbye",
+        "help",
+        "morning",
+    ]
 )
 """Words of one language that tell it also alone, or before a name: hola, thanks Bob."""
 _PARTICLES: Final = frozenset("of the and de del la las los el y e van von da do at & st".split())  # noqa: SIM905

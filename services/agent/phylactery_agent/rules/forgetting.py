@@ -21,15 +21,18 @@ _ABOUT: Final = (
 )
 _FORGETS: Final = (
     chat_expression(
-        _LEAD + r"(?:forget|unlearn|stop\s+remembering|olvida(?:te)?|olvidar(?:te)?|olvides|olvide(?:se)?|deja\s+de\s+recordar|ya\s+no\s+(?:recuerdes|guardes))"
-        + _ABOUT + r"\s+(?P<what>.+?)[\s.!?]*$"
+        _LEAD + r"(?:forget|unlearn|stop\s+remembering|olvida(?:te)?|olvidar(?:te)?|olvides|olvide(?:se)?"
+        r"|deja\s+de\s+recordar|ya\s+no\s+(?:recuerdes|guardes))" + _ABOUT + r"\s+(?P<what>.+?)[\s.!?]*$"
     ),
     chat_expression(
-        _LEAD + r"(?:erase|delete|remove|wipe|borra(?:r|me)?|borres|elimina(?:r)?|quita(?:r)?|saca(?:r)?)" + _ABOUT
+        _LEAD
+        + r"(?:erase|delete|remove|wipe|borra(?:r|me)?|borres|elimina(?:r)?|quita(?:r)?|saca(?:r)?)"
+        + _ABOUT
         + r"\s+(?P<what>.+?)\s+(?:from|of|out\s+of|de)\s+(?:your|tu|la)\s+(?:memory|memoria)[\s.!?]*$"
     ),
     chat_expression(
-        _LEAD + r"(?:erase|delete|remove|borra(?:r|me)?|elimina(?:r)?|quita(?:r)?)\s+(?:what\s+you\s+(?:know|remember)|lo\s+que\s+(?:sabes|recuerdas)|todo\s+lo\s+que\s+(?:sabes|recuerdas))"
+        _LEAD + r"(?:erase|delete|remove|borra(?:r|me)?|elimina(?:r)?|quita(?:r)?)"
+        r"\s+(?:what\s+you\s+(?:know|remember)|lo\s+que\s+(?:sabes|recuerdas)|todo\s+lo\s+que\s+(?:sabes|recuerdas))"
         r"\s+(?:about|of|de|sobre)\s+(?P<what>.+?)[\s.!?]*$"
     ),
 )
@@ -38,7 +41,32 @@ _ALL: Final = chat_expression(
     r"|(?:everything|all|todo)\s+(?:about|de|sobre|you\s+know\s+about|lo\s+que\s+sabes\s+de)\s+(?:me|m[ií])|all\s+of\s+it)$"
 )
 _POINTS: Final = frozenset(
-    "it that this lo la eso esto ello about it about that all that what i said lo que dije lo anterior anything nothing".split()  # noqa: SIM905
+    [
+        "it",
+        "that",
+        "this",
+        "lo",
+        "la",
+        "eso",
+        "esto",
+        "ello",
+        "about",
+        "it",
+        "about",
+        "that",
+        "all",
+        "that",
+        "what",
+        "i",
+        "said",
+        "lo",
+        "que",
+        "dije",
+        "lo",
+        "anterior",
+        "anything",
+        "nothing",
+    ]
 )
 """Words that point to what was just said, and name nothing that is remembered."""
 

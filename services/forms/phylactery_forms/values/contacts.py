@@ -128,7 +128,8 @@ def check_phone(options: Options, value: str, context: Context) -> str | Problem
 def _as_dialled_now(text: str, region: str) -> str:
     """Return a Mexican number as it is dialled since 2019, any other as it is.
 
-    Before, mobiles had a 1 behind the country code, which WhatsApp still writes, and 044, 045 or 01 before them at home.
+    Before, mobiles had a 1 behind the country code, which WhatsApp still writes, and 044, 045 or 01 before them at
+    home.
     """
     digits = "".join(one for one in text if one.isdigit())
     if found := _FORMER_MEXICO.fullmatch(digits):

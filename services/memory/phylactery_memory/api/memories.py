@@ -142,7 +142,9 @@ class MemoryRpcs(memory_pb2_grpc.MemoryServiceServicer):
         """Search memories by words."""
         asked = from_message(SearchMemoriesItem, request, as_of=time_data(request, "as_of"))
         wanted = replace(self._filter(asked), min_trust=asked.min_trust)
-        found = await self._memories.search(current_principal(), asked.query, asked.limit, wanted, only_matching=asked.only_matching)
+        found = await self._memories.search(
+            current_principal(), asked.query, asked.limit, wanted, only_matching=asked.only_matching
+        )
         return user_memory_pb2.SearchMemoriesResponse(
             matches=[
                 user_memory_pb2.MemoryMatch(memory=memory_message(match.memory), score=match.score)

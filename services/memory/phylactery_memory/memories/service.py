@@ -148,7 +148,14 @@ class Profile(Protocol):
     """Accepts a stable preference in the transaction that writes its memory."""
 
     def take(
-        self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory, *, only_held: bool = False
+        self,
+        connection: Connection,
+        owner: Principal,
+        field: str,
+        value: str,
+        memory: Memory,
+        *,
+        only_held: bool = False,
     ) -> None:
         """Set the field from a memory; with ``only_held`` only a field that has a value."""
         ...
@@ -254,7 +261,9 @@ class Memories:
         Raise PermissionDenied, FailedPrecondition LINEAGE_NOT_FOUND, MEMORY_SUPERSEDED, MEMORY_TRUSTED_MORE, NotFound,
         Aborted MEMORY_CHANGED, ResourceExhausted MEMORY_LIMIT, Unavailable.
         """
-        parts = [] if draft.kind or draft.attribute or draft.supersedes else statements(draft.text)
+        theirs = draft.source is Source.USER and not any(origin.pointer for origin in draft.lineage)
+        whole = not theirs or draft.kind or draft.attribute or draft.supersedes
+        parts = [] if whole else statements(draft.text)
         if len(parts) < 2 or (draft.keep and len(parts) > MOST_ASKED_FOR):  # noqa: PLR2004 - one statement
             return await self._write_one(owner, draft)
         written = [await self._write_one(owner, replace(draft, text=part)) for part in parts]
@@ -473,7 +482,9 @@ class Memories:
         for attribute in ends.attribute.split():
             if self._profile is not None:
                 self._profile.finish(shelf.connection, shelf.owner, ends, attribute, memory)
-            holding = [one for one in shelf.facts(THE_USER, attribute) if one.valid_us <= memory.valid_us < one.invalid_us]
+            holding = [
+                one for one in shelf.facts(THE_USER, attribute) if one.valid_us <= memory.valid_us < one.invalid_us
+            ]
             if any(ends.concerns(slot_in(one.text, attribute)) for one in holding):
                 return replace(memory, about=THE_USER, attribute=attribute)
         return memory

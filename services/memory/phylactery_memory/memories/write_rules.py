@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import islice
 from typing import Any, Final
 
@@ -18,7 +19,8 @@ import re2
 from phylactery_memory.retrieval.words import STOP_WORDS, negated, plain
 
 _START: Final = (
-    r"^(?:(?:and|but|so|well|also|oh|hi|hello|hey|ok|okay|yes|yeah|si|claro|btw|by the way|please|from now on|actually|now|y|pero|bueno|"
+    r"^(?:(?:and|but|so|well|also|oh|hi|hello|hey|ok|okay|yes|yeah|si|claro|btw|by the way|please|from now on|"
+    r"actually|now|y|pero|bueno|"
     r"ademas|pues|hola|oye|vale|ahora|en realidad|"
     r"por cierto|por favor|de ahora en adelante|a partir de ahora|recuerda que|remember that|recuerda|"
     r"remember)[,:.]?\s+)*"
@@ -149,9 +151,12 @@ _FACT: Final = _rule(
 _NAME_EN: Final = r"my (?:full |first |real )?name(?:'s| is)(?: now)?|i(?:'m| am) (?:now )?called|i go by"
 _NAME_ES: Final = r"(?:yo )?(?:ahora )?me llamo(?: ahora)?|mi nombre (?:completo )?es"
 _CALLED_EN: Final = r"(?:you can |you may |just |always )*call me"
-_CALLED_ES: Final = r"(?:siempre )?(?:puedes llamarme|podes llamarme|llamame|llameme|prefiero que me llames)(?: siempre)?"
+_CALLED_ES: Final = (
+    r"(?:siempre )?(?:puedes llamarme|podes llamarme|llamame|llameme|prefiero que me llames)(?: siempre)?"
+)
 _LIVES_EN: Final = (
-    r"i(?:'m| am)? (?:now |currently )?(?:live|living)(?: now)? in|i(?:'ve| have)?(?: just)? (?:moved|relocated)(?: back)? to"
+    r"i(?:'m| am)? (?:now |currently )?(?:live|living)(?: now)? in"
+    r"|i(?:'ve| have)?(?: just)? (?:moved|relocated)(?: back)? to"
 )
 _LIVES_ES: Final = (
     r"(?:yo )?(?:ahora |actualmente )*(?:vivo|estoy viviendo)(?: ahora| actualmente)? en"
@@ -166,7 +171,10 @@ _SLOTS: Final = tuple(
         ("name", f"{_NAME_EN}|{_NAME_ES}"),
         ("city", f"{_LIVES_EN}|{_LIVES_ES}"),
         ("employer", f"{_WORKS_EN}|{_WORKS_ES}"),
-        ("birthday", r"my birthday(?:'s| is)(?: on)?|i was born on|mi cumpleanos es(?: el)?|cumplo (?:anos )?el|naci el"),
+        (
+            "birthday",
+            r"my birthday(?:'s| is)(?: on)?|i was born on|mi cumpleanos es(?: el)?|cumplo (?:anos )?el|naci el",
+        ),
         ("timezone", r"my time ?zone(?:'s| is)|mi (?:zona horaria|huso horario) es"),
     )
 )
@@ -174,12 +182,18 @@ _FAVOURITE: Final = (
     _rule(r"my favou?rite (\w{1,40})(?:'s| is) (?:now )?(?:the |an? )?(.+)"),
     _rule(r"mi (\w{1,40}) (?:favorit|preferid)[oa] (?:ahora )?es (?:ahora )?(?:el |la |un |una )?(.+)"),
 )
-_CLAUSE_ENDS: Final = r"\s*(?:[,;.!()]|(?:and|but|because|since|y|e|pero|porque|por favor|please|thanks|gracias|from now on|always|siempre|de ahora en adelante|a partir de ahora)\b|$)"
+_CLAUSE_ENDS: Final = (
+    r"\s*(?:[,;.!()]|(?:and|but|because|since|y|e|pero|porque|por favor|please|thanks|gracias|from now on|"
+    r"always|siempre|de ahora en adelante|a partir de ahora)\b|$)"
+)
 _LANGUAGE: Final = _rule(
-    rf"(?:always |from now on,? |please )*(?:answer|reply|respond|talk|speak|write)(?: to)?(?: me)?(?: always)? in (english|spanish){_CLAUSE_ENDS}",
-    r"(?:siempre |de ahora en adelante,? |a partir de ahora,? )*(?:respondeme|contestame|hablame|escribeme|responde|contesta)"
+    r"(?:always |from now on,? |please )*(?:answer|reply|respond|talk|speak|write)(?: to)?(?: me)?(?: always)? in "
+    rf"(english|spanish){_CLAUSE_ENDS}",
+    r"(?:siempre |de ahora en adelante,? |a partir de ahora,? )*(?:respondeme|contestame|hablame|escribeme|responde|"
+    r"contesta)"
     rf"(?: siempre)? en (ingles|espanol|castellano){_CLAUSE_ENDS}",
-    r"(?:i (?:always )?prefer|(?:yo )?prefiero)(?: siempre)?(?: (?:to (?:speak|write|read|talk)|hablar|escribir|leer|(?:tus |las )?respuestas|(?:your )?(?:answers|replies)|que me (?:hables|escribas|respondas|contestes)))?"
+    r"(?:i (?:always )?prefer|(?:yo )?prefiero)(?: siempre)?(?: (?:to (?:speak|write|read|talk)|hablar|escribir|"
+    r"leer|(?:tus |las )?respuestas|(?:your )?(?:answers|replies)|que me (?:hables|escribas|respondas|contestes)))?"
     rf"(?: in| en)?(?: el)? (english|spanish|ingles|espanol|castellano){_CLAUSE_ENDS}",
     rf"my (?:preferred )?language is (english|spanish){_CLAUSE_ENDS}",
     rf"mi idioma (?:preferido )?es el (ingles|espanol|castellano){_CLAUSE_ENDS}",
@@ -188,43 +202,77 @@ _LANGUAGES: Final = {"english": "en", "ingles": "en", "spanish": "es", "espanol"
 _ANSWERS: Final = r"(?:answers|replies|responses|messages)"
 _RESPUESTAS: Final = r"(?:respuestas|contestaciones|mensajes)"
 _LENGTH: Final = _rule(
-    r"(?:i(?:'d| would)? (?:always |generally |really )?(?:prefer|like|want)|(?:always |from now on,? )+(?:give me|use|write|send)|(?:please )?(?:give me|keep)) "
-    rf"(?:your |my |the |all )*(?:answers |replies )?(short|shorter|brief|concise|long|longer|detailed)(?: {_ANSWERS})?{_CLAUSE_ENDS}",
-    r"(?:yo )?(?:prefiero|siempre quiero|quiero siempre|me gustan|dame siempre|siempre dame|prefiero que me des)(?: siempre)? (?:las |tus )?"
-    rf"{_RESPUESTAS} (?:mas )?(?:que sean )?(cortas|breves|concisas|cortos|breves|largas|detalladas|largos){_CLAUSE_ENDS}",
-    r"(?:always |from now on,? )+(?:answer|reply|respond|write|be)(?: to)?(?: me)? (shortly|briefly|concisely|brief|short|in detail)\b",
-    r"(?:siempre |de ahora en adelante,? |a partir de ahora,? )+(?:respondeme|contestame|responde|contesta|se|escribeme)(?: de forma)? (breve|breve y claro|corto|brevemente|en detalle|con detalle)\b",
+    r"(?:i(?:'d| would)? (?:always |generally |really )?(?:prefer|like|want)|(?:always |from now on,? )+(?:give me|"
+    r"use|write|send)|(?:please )?(?:give me|keep)) "
+    r"(?:your |my |the |all )*(?:answers |replies )?(short|shorter|brief|concise|long|longer|detailed)(?: "
+    rf"{_ANSWERS})?{_CLAUSE_ENDS}",
+    r"(?:yo )?(?:prefiero|siempre quiero|quiero siempre|me gustan|dame siempre|siempre dame|prefiero que me des)(?: "
+    r"siempre)? (?:las |tus )?"
+    rf"{_RESPUESTAS} (?:mas )?(?:que sean )?(cortas|breves|concisas|cortos|breves|largas|detalladas|"
+    rf"largos){_CLAUSE_ENDS}",
+    r"(?:always |from now on,? )+(?:answer|reply|respond|write|be)(?: to)?(?: me)? (shortly|briefly|concisely|brief|"
+    r"short|in detail)\b",
+    r"(?:siempre |de ahora en adelante,? |a partir de ahora,? )+(?:respondeme|contestame|responde|contesta|se|"
+    r"escribeme)(?: de forma)? (breve|breve y claro|corto|brevemente|en detalle|con detalle)\b",
 )
 _LENGTHS: Final = {
     **dict.fromkeys(
-        "short shorter brief concise cortas breves concisas cortos shortly briefly concisely breve corto brevemente".split(),  # noqa: SIM905
+        [
+            "short",
+            "shorter",
+            "brief",
+            "concise",
+            "cortas",
+            "breves",
+            "concisas",
+            "cortos",
+            "shortly",
+            "briefly",
+            "concisely",
+            "breve",
+            "corto",
+            "brevemente",
+        ],
         "short",
     ),
-    **dict.fromkeys(("long", "longer", "detailed", "detalladas", "largas", "largos", "in detail", "en detalle", "con detalle"), "long"),
+    **dict.fromkeys(
+        ("long", "longer", "detailed", "detalladas", "largas", "largos", "in detail", "en detalle", "con detalle"),
+        "long",
+    ),
 }
 _FORMAL: Final = _rule(
-    r"(?:siempre )?(?:por favor )?(?:hablame|tratame|hableme|trateme|dirigete a mi|respondeme|contestame)(?: siempre)? (?:de|con) (usted|tu|vos)"
+    r"(?:siempre )?(?:por favor )?(?:hablame|tratame|hableme|trateme|dirigete a mi|respondeme|contestame)(?: "
+    r"siempre)? (?:de|con) (usted|tu|vos)" + _CLAUSE_ENDS,
+    r"(?:prefiero|quiero|me gusta)(?: siempre)? que me (?:hables|trates|hable|trate) (?:de|con) (usted|tu|vos)"
     + _CLAUSE_ENDS,
-    r"(?:prefiero|quiero|me gusta)(?: siempre)? que me (?:hables|trates|hable|trate) (?:de|con) (usted|tu|vos)" + _CLAUSE_ENDS,
     r"(no me (?:tutees|tutee|hables de tu|trates de tu))\b",
     r"(tuteame|puedes tutearme|me puedes tutear|prefiero que me tutees|no me (?:hables|trates) de usted)\b",
-    r"(?:always |from now on,? |please )*(?:be|speak|talk|write)(?: to me| with me)? (?:more )?(formally|informally|formal|informal)(?: with me| to me)?\b",
+    r"(?:always |from now on,? |please )*(?:be|speak|talk|write)(?: to me| with me)? (?:more )?(formally|informally|"
+    r"formal|informal)(?: with me| to me)?\b",
 )
 _ADDRESS: Final = {
-    **dict.fromkeys(("usted", "no me tutees", "no me tutee", "no me hables de tu", "no me trates de tu", "formally"), "formal"),
     **dict.fromkeys(
-        ("tu", "vos", "tuteame", "puedes tutearme", "me puedes tutear", "prefiero que me tutees", "informally"), "informal"
+        ("usted", "no me tutees", "no me tutee", "no me hables de tu", "no me trates de tu", "formally"), "formal"
+    ),
+    **dict.fromkeys(
+        ("tu", "vos", "tuteame", "puedes tutearme", "me puedes tutear", "prefiero que me tutees", "informally"),
+        "informal",
     ),
     **dict.fromkeys(("no me hables de usted", "no me trates de usted"), "informal"),
 }
 _EMOJIS: Final = _rule(
-    r"(no|without|i (?:don'?t|do not) (?:want|like)|(?:please )?(?:don'?t|do not|never|stop) (?:use|send|using|sending|put)|avoid|i hate)(?: any| the| your| those)? (?:emojis?|emoticons?|smileys?)\b",
-    r"(sin|no (?:uses|pongas|mandes|envies|quiero|me gustan)|nada de|nunca uses|deja de usar|evita|odio)(?: los| mas| tantos)? (?:emojis?|emoticonos?|caritas)\b",
-    r"(i (?:like|love|want)|(?:always |please |you can )*use|me gustan|quiero|usa(?: siempre)?|puedes usar)(?: los)? (?:emojis?|emoticonos?)\b",
+    r"(no|without|i (?:don'?t|do not) (?:want|like)|(?:please )?(?:don'?t|do not|never|stop) (?:use|send|using|"
+    r"sending|put)|avoid|i hate)(?: any| the| your| those)? (?:emojis?|emoticons?|smileys?)\b",
+    r"(sin|no (?:uses|pongas|mandes|envies|quiero|me gustan)|nada de|nunca uses|deja de usar|evita|odio)(?: los| "
+    r"mas| tantos)? (?:emojis?|emoticonos?|caritas)\b",
+    r"(i (?:like|love|want)|(?:always |please |you can )*use|me gustan|quiero|usa(?: siempre)?|puedes usar)(?: "
+    r"los)? (?:emojis?|emoticonos?)\b",
 )
 _FORMATS: Final = _rule(
-    r"(?:i (?:always )?prefer|(?:always |from now on,? )+(?:use|answer with|answer in|reply in))(?: answers (?:as|in|with))? (bullet points|lists|plain text|prose)\b",
-    r"(?:prefiero|(?:siempre )+(?:usa|responde(?:me)? (?:en|con)))(?: las respuestas (?:en|con))? (listas|vinetas|texto plano|texto simple)\b",
+    r"(?:i (?:always )?prefer|(?:always |from now on,? )+(?:use|answer with|answer in|reply in))(?: answers (?:as|"
+    r"in|with))? (bullet points|lists|plain text|prose)\b",
+    r"(?:prefiero|(?:siempre )+(?:usa|responde(?:me)? (?:en|con)))(?: las respuestas (?:en|con))? (listas|vinetas|"
+    r"texto plano|texto simple)\b",
     r"(no markdown|(?:please )?(?:don'?t|do not|never) use markdown|sin markdown|no uses markdown)\b",
 )
 _FORMAT: Final = {
@@ -244,7 +292,9 @@ _CHOICES: Final[tuple[tuple[str, Any, Mapping[str, str], str], ...]] = (
     ("diet", _DIET, {"coeliac": "celiac"}, ""),
 )
 """What is one of a few values: the expression, the value of each word, and the value of any other words."""
-_WANTS_EMOJIS: Final = re2.compile(r"^(?:i (?:like|love|want)|(?:always |please |you can )*use|me gustan|quiero|usa|puedes usar)")
+_WANTS_EMOJIS: Final = re2.compile(
+    r"^(?:i (?:like|love|want)|(?:always |please |you can )*use|me gustan|quiero|usa|puedes usar)"
+)
 _STABLE_ATTRIBUTES: Final = frozenset({"name", "name.preferred", "timezone", "birthday"})
 _ENDED: Final = tuple(
     (attributes, _rule(*patterns))
@@ -272,7 +322,10 @@ _ENDED: Final = tuple(
         ),
         (
             ("city", "employer"),
-            (r"i(?:'ve| have)?(?: just)? left (.+)", r"(?:yo )?(?:ya )?(?:me fui de|me he ido de|me marche de|deje|he dejado) (.+)"),
+            (
+                r"i(?:'ve| have)?(?: just)? left (.+)",
+                r"(?:yo )?(?:ya )?(?:me fui de|me he ido de|me marche de|deje|he dejado) (.+)",
+            ),
         ),
         (
             ("name.preferred",),
@@ -294,9 +347,19 @@ _ENDED: Final = tuple(
         ),
         (
             ("birthday",),
-            (r"my birthday (?:is not|isn'?t)(?: on)? (.+)", r"mi cumpleanos (?:ya )?no es(?: el)? (.+)", r"no cumplo (?:anos )?el (.+)"),
+            (
+                r"my birthday (?:is not|isn'?t)(?: on)? (.+)",
+                r"mi cumpleanos (?:ya )?no es(?: el)? (.+)",
+                r"no cumplo (?:anos )?el (.+)",
+            ),
         ),
-        (("timezone",), (r"my time ?zone (?:is (?:not|no longer)|isn'?t) (.+)", r"mi (?:zona horaria|huso horario) (?:ya )?no es (.+)")),
+        (
+            ("timezone",),
+            (
+                r"my time ?zone (?:is (?:not|no longer)|isn'?t) (.+)",
+                r"mi (?:zona horaria|huso horario) (?:ya )?no es (.+)",
+            ),
+        ),
         (
             ("diet",),
             (
@@ -307,15 +370,24 @@ _ENDED: Final = tuple(
         (
             ("language",),
             (
-                r"(?:don'?t|do not|never|stop) (?:answer(?:ing)?|reply(?:ing)?|speak(?:ing)?|writ(?:e|ing)|talk(?:ing)?)(?: to)?(?: me)? in (english|spanish)\b.*",
+                (
+                    r"(?:don'?t|do not|never|stop) (?:answer(?:ing)?|reply(?:ing)?|speak(?:ing)?|writ(?:e|ing)|"
+                    r"talk(?:ing)?)(?: to)?(?: me)? in (english|spanish)\b.*"
+                ),
                 r"(?:ya )?no me (?:hables|respondas|contestes|escribas)(?: mas)? en (ingles|espanol|castellano)\b.*",
             ),
         ),
         (
             ("answer.length",),
             (
-                r"i (?:don'?t|do not|no longer) (?:want|like|prefer|need) (short|brief|concise|long|detailed) (?:answers|replies|responses|messages)\b.*",
-                r"(?:ya )?no (?:quiero|prefiero|me gustan)(?: las)? (?:respuestas|contestaciones|mensajes) (cortas|breves|concisas|cortos|largas|detalladas|largos)\b.*",
+                (
+                    r"i (?:don'?t|do not|no longer) (?:want|like|prefer|need) (short|brief|concise|long|detailed) "
+                    r"(?:answers|replies|responses|messages)\b.*"
+                ),
+                (
+                    r"(?:ya )?no (?:quiero|prefiero|me gustan)(?: las)? (?:respuestas|contestaciones|mensajes) (cortas|"
+                    r"breves|concisas|cortos|largas|detalladas|largos)\b.*"
+                ),
             ),
         ),
     )
@@ -326,16 +398,33 @@ _NO_FAVOURITE: Final = (
     _rule(r"mi (\w{1,40}) (?:favorit|preferid)[oa] (?:ya )?no es (?:el |la |un |una )?(.+)"),
 )
 _INSTEAD: Final = re2.compile(
-    r"^(.+?),?\s+(?:but(?: in| at| for)?|but rather|it'?s|sino(?: que)?(?: vivo| trabajo| me llamo)?(?: en| para| el)?)\s+(.+)$"
+    r"^(.+?),?\s+(?:but(?: in| at| for)?|but rather|it'?s|sino(?: que)?(?: vivo| trabajo| me llamo)?(?: en| para| "
+    r"el)?)\s+(.+)$"
 )
 """What holds in place of what is denied: not Bob but Rob."""
-_OVER: Final = re2.compile(r"(?:\s+(?:any ?more|any ?longer|now|ya|mas|nunca mas|at all|again|please|por favor|really))+$")
-_THAT: Final = frozenset({"that", "this", "so", "it", "asi", "eso", "de esa forma", "that name", "there", "alli", "ahi"})
+_OVER: Final = re2.compile(
+    r"(?:\s+(?:any ?more|any ?longer|now|ya|mas|nunca mas|at all|again|please|por favor|really))+$"
+)
+_THAT: Final = frozenset(
+    {"that", "this", "so", "it", "asi", "eso", "de esa forma", "that name", "there", "alli", "ahi"}
+)
 """Values that name nothing: whatever the attribute holds."""
 _MOST_CLAUSES: Final = 20
 _LONGEST_CLAUSE: Final = 300
-"""Clauses of a sentence that are read by themselves, and their characters: more is no statement, and takes long to read."""
+"""Clauses of a sentence that are read by themselves, and their characters: more is no statement and takes long."""
 _JOINT: Final = re2.compile(r",\s*(?:(?:and|but|y|e|pero|sino que)\s+)?|\s+(?:and|but|y|e|pero|sino que)\s+")
+
+
+def _word_lists() -> dict[str, frozenset[str]]:
+    """Return the lists of value_words.txt by name."""
+    found: dict[str, set[str]] = {}
+    name = ""
+    for line in (files("phylactery_memory.memories") / "value_words.txt").read_text(encoding="utf-8").splitlines():
+        said = line.partition("#")[0]
+        head, colon, rest = said.partition(":")
+        name = head if colon else name
+        found.setdefault(name, set()).update((rest if colon else said).split())
+    return {name: frozenset(words) for name, words in found.items()}
 
 
 _NEVER_MEANT: Final = re2.compile(
@@ -343,17 +432,20 @@ _NEVER_MEANT: Final = re2.compile(
     r"suponte|como si|finge|"
     r"said|says|told me|wrote|sings?|sang|according to|dijo|dice|dicen|decia|escribio|segun|canta|cantaba|"
     r"almost|nearly|basically|practically|sort of|kind of|casi|practicamente|mas o menos|"
-    r"maybe|perhaps|quizas?|tal vez|a lo mejor|creo que|i think|i guess|supongo|probably|probablemente|like a|como un)\b"
+    r"maybe|perhaps|quizas?|tal vez|a lo mejor|creo que|i think|i guess|supongo|probably|probablemente|like a|como "
+    r"un)\b"
 )
 """Marks of a condition, a report, a comparison or a guess: what a sentence with one says is not stated."""
 _JOKE: Final = re2.compile(
     r"\b(?:l+o+l+|rofl|lmao|(?:ha){2,}h?|(?:ja){2,}j?|(?:je){2,}j?|kidding|joking|joke|jk|broma|bromeo|bromita|chiste|"
-    r"(?:es|era) mentira|que va|not really|sarcasm|sarcasmo)\b|[\x{1F600}-\x{1F606}\x{1F609}\x{1F61B}-\x{1F61D}\x{1F923}"
+    r"(?:es|era) mentira|que va|not really|sarcasm|sarcasmo)\b|"
+    r"[\x{1F600}-\x{1F606}\x{1F609}\x{1F61B}-\x{1F61D}\x{1F923}"
     r"\x{1F643}]|\bnot!+$|/s$"
 )
 """Marks of a joke, which are about the whole of a text."""
 _MOMENTARY: Final = re2.compile(
-    r"\b(?:this (?:one|question|message|answer|reply|time|once)|just (?:now|once)|right now|here|est[aeo] (?:pregunta|mensaje|"
+    r"\b(?:this (?:one|question|message|answer|reply|time|once)|just (?:now|once)|right now|here|est[aeo] "
+    r"(?:pregunta|mensaje|"
     r"respuesta|vez|una|ultima)|esta|esto|est[eo]s?|ahora mismo|por esta vez|una vez|aqui|once)\b"
 )
 """Words by which a wish about an answer is about one answer."""
@@ -362,36 +454,13 @@ _YES: Final = re2.compile(r"^[\s¡]*(?:si|yes|yeah|yep|claro)\s*[,.!]")
 _MOST_NAME_WORDS: Final = 5
 _MOST_LOWER_WORDS: Final = 2
 _MOST_VALUE_WORDS: Final = 6
-_PARTICLES: Final = frozenset("de del la las los da do dos das di y e van von der den ter bin ibn al el san o le du".split())  # noqa: SIM905
-_NO_NAMES: Final = frozenset(
-    """
-    a an the not no never none nobody nothing unknown secret mud legion important hard difficult long short weird common
-    rare strange funny pretty beautiful ugly boring spelled spelt written pronounced mentioned listed wrong right correct
-    different missing private later tomorrow today tonight now soon back maybe when whenever anytime monday tuesday
-    wednesday thursday friday saturday sunday asap ok okay please crazy old-fashioned stupid names taxi cab uber lyft
-    doctor mr mrs ms dr sr sra srta don dona st sir madam whatever anything something someone anyone again first once
-    also too very so just only really here there home work mine yours his hers ours theirs same
-    un una el la lo luego despues manana hoy ahora pronto tarde temprano cuando nunca no nada nadie ninguno secreto dificil
-    largo corto raro comun feo bonito lindo hermoso aburrido importante igual asi como tal lunes martes miercoles jueves
-    viernes sabado domingo urgente urgentemente loco tonto loca tonta mentira otra otro vez casa trabajo tambien muy solo
-    cualquiera cualquier mal bien desconocido distinto diferente privado aqui alli alguien algo ya si yes
-    """.split()
-)
-"""Words that are no name, though they follow "my name is" or "call me"."""
-_NO_PLACES: Final = frozenset(
-    """
-    fear peace love hope poverty luxury misery silence harmony denial hell heaven paradise limbo exile wonderland narnia mars
-    sin shame pain chaos style comfort hiding constant general theory spanish english french german linux windows
-    android ios mac python java monday tuesday wednesday thursday friday saturday sunday marketing sales finance
-    pareja paz familia soledad armonia casa pisos piso apartamento sociedad comunidad miseria pobreza abundancia
-    silencio babia nubes jauja miedo pecado guerra tension estres alquiler residencia ventas contabilidad equipo
-    infierno cielo paraiso exilio ingles espanol frances aleman lunes martes miercoles jueves viernes sabado domingo
-    narnia marte teoria secreto guardia vilo suspenso concubinato matrimonio libertad
-    """.split()
-)
-"""Words that are no place, though they follow "I live in" or "I moved to"."""
+_LISTS: Final = _word_lists()
+_PARTICLES: Final = _LISTS["particles"]
+_NO_NAMES: Final = _LISTS["no names"]
+_NO_PLACES: Final = _LISTS["no places"]
 _MONTHS: Final = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|"
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+    r"nov(?:ember)?|"
     r"dec(?:ember)?|enero|febrero|marzo|abril|mayo|junio|julio|agosto|sep?tiembre|octubre|noviembre|diciembre)"
 )
 _DAY: Final = re2.compile(
@@ -399,7 +468,9 @@ _DAY: Final = re2.compile(
     rf"|{_MONTHS} (?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?"
     r"|\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{2,4})?|\d{4}-\d{2}-\d{2})$"
 )
-_ZONE: Final = re2.compile(r"^(?:[A-Z][A-Za-z_]+(?:/[A-Za-z_+-]+){1,2}|(?:UTC|GMT)(?:\s?[+-]\d{1,2}(?::\d{2})?)?|[A-Z]{2,4}T)$")
+_ZONE: Final = re2.compile(
+    r"^(?:[A-Z][A-Za-z_]+(?:/[A-Za-z_+-]+){1,2}|(?:UTC|GMT)(?:\s?[+-]\d{1,2}(?::\d{2})?)?|[A-Z]{2,4}T)$"
+)
 
 
 def _same(one: str, other: str) -> bool:
@@ -408,7 +479,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _is_name(value: str, sentence: str, *, capital: bool) -> bool:
-    """Return True if a value is a person's name: capitals and particles, or with ``capital`` False two words at most."""
+    """Return True if a value is a person's name: capitals and particles; two words without unless ``capital``."""
     parts = value.split()
     plainly = [plain(part).strip(".'") for part in parts]
     if not parts or len(parts) > _MOST_NAME_WORDS or any(c.isdigit() for c in value) or plainly[0] in _NO_NAMES:
@@ -419,7 +490,9 @@ def _is_name(value: str, sentence: str, *, capital: bool) -> bool:
         return False
     if parts[0][0].isupper():
         shouted = sentence.isupper() and len(parts) > 1
-        return not shouted and all(part[0].isupper() or word in _PARTICLES for part, word in zip(parts, plainly, strict=True))
+        return not shouted and all(
+            part[0].isupper() or word in _PARTICLES for part, word in zip(parts, plainly, strict=True)
+        )
     return not capital and len(parts) <= _MOST_LOWER_WORDS and not any(word in STOP_WORDS for word in plainly)
 
 
@@ -439,7 +512,12 @@ def _leading_name(value: str) -> str:
 def _is_place(value: str, sentence: str) -> bool:
     parts = value.split()
     plainly = [plain(part) for part in parts]
-    if not parts or len(parts) > _MOST_NAME_WORDS or any(c.isdigit() for c in value) or _NO_PLACES.intersection(plainly):
+    if (
+        not parts
+        or len(parts) > _MOST_NAME_WORDS
+        or any(c.isdigit() for c in value)
+        or _NO_PLACES.intersection(plainly)
+    ):
         return False
     if value[0].isupper():
         return not sentence.isupper()
@@ -492,14 +570,16 @@ def statements(text: str) -> list[str]:
             else:
                 parts.append(part)
             start, alone = following, sets
-    return parts if len(parts) > 1 and not is_joke(text) and any(read(part).slot is not None for part in parts) else [text]
+    return (
+        parts if len(parts) > 1 and not is_joke(text) and any(read(part).slot is not None for part in parts) else [text]
+    )
 
 
 def _cuts(sentence: str) -> list[tuple[int, int]]:
     """Return where clauses end and the next begins that state something by themselves."""
     found = []
     for joint in islice(_JOINT.finditer(sentence.lower()), _MOST_CLAUSES):
-        quoted = sum(sentence[: joint.start()].count(mark) for mark in "\"«»“”") % 2
+        quoted = sum(sentence[: joint.start()].count(mark) for mark in '"«»“”') % 2
         following = Reading() if quoted else read(sentence[joint.end() :][:_LONGEST_CLAUSE])
         if following.slot is not None or following.fact or following.preference:
             found.append((joint.start(), joint.end()))
@@ -515,7 +595,9 @@ def read(sentence: str) -> Reading:
         return Reading(small_talk=True)
     asks = bool(_REMEMBER.search(body))
     question = lowered.endswith("?") or bool(_QUESTION.search(body))
-    slot, stable_slot = (None, False) if question or _NEVER_MEANT.search(_YES.sub("", lowered)) else _slot(sentence, body)
+    slot, stable_slot = (
+        (None, False) if question or _NEVER_MEANT.search(_YES.sub("", lowered)) else _slot(sentence, body)
+    )
     if not asks and question:
         return Reading(question=True)
     momentary = slot is not None and slot.attribute.startswith(_WISHES) and bool(_MOMENTARY.search(body))
@@ -570,7 +652,11 @@ def _slot_at(sentence: str, body: str) -> tuple[Slot | None, bool]:
             thing, said = found.groups()
             value = _as_written(sentence, said)
             attribute = f"favorite.{thing}"
-            return (Slot(attribute, value), True) if value and _is_of_its_kind(attribute, value, sentence) else (None, False)
+            return (
+                (Slot(attribute, value), True)
+                if value and _is_of_its_kind(attribute, value, sentence)
+                else (None, False)
+            )
     for attribute, pattern in _SLOTS:
         if found := pattern.search(body):
             value = _as_written(sentence, _OVER.sub("", next(group for group in found.groups() if group)))

@@ -83,7 +83,14 @@ class Profiles:
         return await self._store.write(work)
 
     def take(
-        self, connection: Connection, owner: Principal, field: str, value: str, memory: Memory, *, only_held: bool = False
+        self,
+        connection: Connection,
+        owner: Principal,
+        field: str,
+        value: str,
+        memory: Memory,
+        *,
+        only_held: bool = False,
     ) -> None:
         """Set a field from a memory, unless the current value is trusted more or the new one does not fit.
 

@@ -13,7 +13,14 @@ from tests.support.agent.system import Person, System, open_system
 
 MODULE = pytest.mark.asyncio(loop_scope="module")
 _NAMES = count()
-NONE_TELLS = ("New York", "sales.team@acme.com", "https://example.com/the-best", "weekend", "Bank of America", "the_report.pdf")
+NONE_TELLS = (
+    "New York",
+    "sales.team@acme.com",
+    "https://example.com/the-best",
+    "weekend",
+    "Bank of America",
+    "the_report.pdf",
+)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

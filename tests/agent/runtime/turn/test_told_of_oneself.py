@@ -140,13 +140,16 @@ async def test_a_question_in_the_other_language_finds_it_or_says_that_nothing_ma
 async def test_what_is_to_be_forgotten_is_found_asked_about_and_gone(
     system: System, ana: Person, told: str, asked: str, field: str
 ) -> None:
-    spanish = asked.split()[0] in {"olvida", "borra"}
+    spanish = asked.split(maxsplit=1)[0] in {"olvida", "borra"}
     await ana.say(told)
     assert not field or field in await profile(system, ana)
     card = await ana.say(asked)
     assert [told in one.display for one in card.pending_approval.arguments] == [True]
     assert await kept(system, ana) == [told]
-    assert await yes(ana, card, "sí" if spanish else "yes") == f"{'He olvidado' if spanish else 'I have forgotten'}: {told}"
+    assert (
+        await yes(ana, card, "sí" if spanish else "yes")
+        == f"{'He olvidado' if spanish else 'I have forgotten'}: {told}"
+    )
     assert await kept(system, ana) == []
     assert field not in await profile(system, ana)
 

@@ -80,7 +80,9 @@ A value that is not in it is only shown as data: a profile gives no model an ins
 def wishes(profile: Sequence[ProfileFact]) -> str:
     """Return the sentence that tells a model how the person wants to be answered, empty if they did not say."""
     found = [_WISHES[key] for fact in profile if (key := (fact["name"], str(fact["value"]))) in _WISHES]
-    return f"\nThe person wants this of every answer, unless they ask otherwise now: {'; '.join(found)}." if found else ""
+    return (
+        f"\nThe person wants this of every answer, unless they ask otherwise now: {'; '.join(found)}." if found else ""
+    )
 
 
 def plan_block(state: AgentState) -> str:

@@ -473,9 +473,9 @@ class TurnServer:
     async def _forgotten(self, claim: Claim, change: ThreadChange) -> ThreadChange | None:
         """Return the request to forget the one memory that words mean, or what to say where it is none or several.
 
-        None for words that take back what waits beside them ("forget the mail"), or an earlier request that memory knows
-        nothing of.
-        It is looked up here, so that the person is asked about what is there, in its words; RiskGate is given their own.
+        None for words that take back what waits beside them ("forget the mail"), or an earlier request that is not
+        remembered.
+        It is looked up here, so that the person is asked about what is there; RiskGate is given their own words.
         """
         turn, owner = claim.turn, claim.lease.owner
         what = forgotten_in(turn.text) if turn.kind == "message" and not turn.do_not_store else ""
@@ -492,7 +492,11 @@ class TurnServer:
             return None
         named = [one for one in found if _plainly(one.text) == _plainly(what)] or found
         if not named:
-            return None if change != NO_CHANGE and not speaks_of_oneself(what) else ThreadChange(told=LikelyMeaning(key="forget_none", values={"what": shortened(what)}))
+            return (
+                None
+                if change != NO_CHANGE and not speaks_of_oneself(what)
+                else ThreadChange(told=LikelyMeaning(key="forget_none", values={"what": shortened(what)}))
+            )
         if what == EVERYTHING or len(named) > 1:
             lines = "\n".join(f"- {printable(shortened(' '.join(one.text.split())))}" for one in named)
             key = "forget_all" if what == EVERYTHING else "forget_which"

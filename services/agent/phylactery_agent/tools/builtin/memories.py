@@ -12,7 +12,6 @@ from phylactery_agent.tools.contract import Invocation, Restored, ToolFailedErro
 from phylactery_agent.tools.specs import ForgetArguments, RecallArguments, RememberArguments
 from phylactery_agent.tools.specs.shown import NO_MATCH
 
-
 _LOOKED_AT: Final = 50
 _LONGEST_QUERY: Final = 2_000
 
