@@ -283,6 +283,8 @@ def test_nothing_is_found_where_nothing_is():
     [
         ("vivo en Cusco", "where do I live?"),
         ("Mi hermana se llama Laura", "what is my sister's name?"),
+        ("tengo dos gatos", "how many cats do I have?"),
+        ("my children are at school", "¿mis hijos?"),
         ("soy alérgico al maní", "what am I allergic to?"),
         ("mi cumpleaños es el 4 de mayo", "when is my birthday?"),
         ("Mi matrícula es 4821 KLM", "licence"),
@@ -298,6 +300,13 @@ async def test_a_memory_in_one_language_is_found_by_a_question_in_the_other(keep
     await keeper.keep(said)
     await keeper.keep("El informe está en la carpeta azul / the report is in there")
     assert (await keeper.find(asked))[:1] == [said]
+
+
+@pytest.mark.parametrize("asked", ["where do I live?", "¿dónde vivo?", "my address", "¿cuál es mi dirección?"])
+async def test_where_somebody_lives_is_found_however_it_was_said(keeper, asked):
+    for said in ("my brother lives in Rome", "mi jefa vive en Roma", "I moved back to Bergen"):
+        await keeper.tell(said, f"m{abs(hash(said))}")
+    assert "I moved back to Bergen" in await keeper.find(asked)
 
 
 async def test_a_question_about_something_else_finds_nothing_in_either_language(keeper):

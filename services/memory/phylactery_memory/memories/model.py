@@ -66,6 +66,18 @@ TRUST_OF_SOURCE: Final = {
 }
 
 
+_ASKED_WITH: Final = {
+    "name": "name nombre llamo",
+    "name.preferred": "name nombre llamo",
+    "city": "live vivo",
+    "employer": "work trabajo",
+    "birthday": "birthday cumpleaños",
+    "diet": "diet dieta",
+    "language": "language idioma",
+}
+"""Words of the questions about an attribute that a statement of it may not have: "I moved to Lima"."""
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """One origin of a memory: a message of a thread, or an output's pointer."""
@@ -116,8 +128,8 @@ class Memory:
         return self.trust == Trust.UNTRUSTED
 
     def terms(self) -> Terms:
-        """Return its index terms: its words and those of its day."""
-        return terms(f"{self.text}\n{day_words(self.valid_us)}")
+        """Return its index terms: its words, those of its day, and those that its attribute is asked for with."""
+        return terms(f"{self.text}\n{day_words(self.valid_us)}\n{_ASKED_WITH.get(self.attribute, '')}")
 
     def record(self, length: int) -> tuple[int, ...]:
         """Return its record in the index; length is its number of words."""

@@ -130,13 +130,15 @@ _PREFERENCE: Final = _rule(
 )
 _FACT: Final = _rule(
     r"(?:my name(?:'s| is)|i(?:'m| am) called)\b",
-    r"i (?:live|lived|work|worked|study|studied|own|have|speak|play|teach|was born|grew up|moved|graduated|run|drive|"
+    r"(?:i|we) (?:live|lived|work|worked|study|studied|own|have|speak|play|teach|was born|grew up|moved|graduated|"
+    r"run|drive|"
     r"use)\b",
     r"i(?:'ve| have) (?:got|been|lived|worked|moved|a|an|two|three)\b",
     r"i(?:'m| am) (?:an?|from|married|single|divorced|retired|\d+|the|in charge|based|originally)\b",
     r"(?:my|our) [\w' -]{2,40}?(?:'s| (?:is|are|was|were|has|have|lives?|works?|starts?|begins?|ends?))\b",
     r"(?:me llamo|mi nombre es)\b",
-    r"(?:yo )?(?:vivo|vivi|trabajo|trabaje|estudio|estudie|naci|creci|tengo|hablo|juego|enseno|me mude|me gradue|uso|"
+    r"(?:yo )?(?:vivo|vivi|vivimos|nos mudamos|nos hemos mudado|tenemos|trabajo|trabaje|estudio|estudie|naci|creci|"
+    r"tengo|hablo|juego|enseno|me mude|me gradue|uso|"
     r"conduzco)\b",
     r"(?:yo )?soy (?:de|un|una|el|la|\w+(?:or|ora|ista|ero|era|ico|ica|ado|ada|ano|ana|ente|ante)\b)",
     r"(?:yo )?estoy (?:casad|solter|divorciad|jubilad)[oa]\b",
@@ -155,12 +157,12 @@ _CALLED_ES: Final = (
     r"(?:siempre )?(?:puedes llamarme|podes llamarme|llamame|llameme|prefiero que me llames)(?: siempre)?"
 )
 _LIVES_EN: Final = (
-    r"i(?:'m| am)? (?:now |currently )?(?:live|living)(?: now)? in"
-    r"|i(?:'ve| have)?(?: just)? (?:moved|relocated)(?: back)? to"
+    r"(?:my [\w ]{2,20} and )?(?:i|we)(?:'m| am|'re| are)? (?:now |currently )?(?:live|living)(?: now)? in"
+    r"|(?:my [\w ]{2,20} and )?(?:i|we)(?:'ve| have)?(?: just)? (?:moved|relocated)(?: back)? to"
 )
 _LIVES_ES: Final = (
-    r"(?:yo )?(?:ahora |actualmente )*(?:vivo|estoy viviendo)(?: ahora| actualmente)? en"
-    r"|(?:yo )?(?:ya |ahora )*me (?:mude|he mudado|traslade|cambie de casa)(?: ahora)? a"
+    r"(?:yo )?(?:ahora |actualmente )*(?:vivo|vivimos|estoy viviendo|estamos viviendo)(?: ahora| actualmente)? en"
+    r"|(?:yo )?(?:ya |ahora )*(?:me (?:mude|he mudado|traslade)|nos (?:mudamos|hemos mudado|trasladamos))(?: ahora)? a"
 )
 _WORKS_EN: Final = r"i(?:'m| am)? (?:now )?(?:work|working)(?: now)? (?:at|for)"
 _WORKS_ES: Final = r"(?:yo )?(?:ahora )?trabajo(?: ahora)? (?:en|para)"
@@ -302,10 +304,10 @@ _ENDED: Final = tuple(
         (
             ("city",),
             (
-                r"i (?:don'?t|do not|no longer) live(?: any ?more)? in (.+)",
+                r"(?:i|we) (?:don'?t|do not|no longer) live(?: any ?more)? in (.+)",
                 r"i(?:'m| am) (?:not|no longer) living in (.+)",
                 r"i(?:'ve| have)?(?: just)? (?:moved (?:away |out )?(?:from|of)|stopped living in) (.+)",
-                r"(?:yo )?(?:ya )?no (?:vivo|estoy viviendo)(?: ya| mas)? en (.+)",
+                r"(?:yo )?(?:ya )?no (?:vivo|vivimos|estoy viviendo)(?: ya| mas)? en (.+)",
                 r"(?:deje de vivir en|me mude de) (.+)",
             ),
         ),
@@ -564,7 +566,11 @@ def statements(text: str) -> list[str]:
         start = 0
         for stop, following in (*_cuts(sentence), (len(sentence), len(sentence))):
             part = sentence[start:stop].strip()
-            sets = read(part).slot is not None
+            said = read(part)
+            if said.small_talk:
+                start = following
+                continue
+            sets = said.slot is not None
             if parts and start == 0 and not sets and not alone:
                 parts[-1] = f"{parts[-1]} {part}"
             else:
@@ -576,14 +582,22 @@ def statements(text: str) -> list[str]:
 
 
 def _cuts(sentence: str) -> list[tuple[int, int]]:
-    """Return where clauses end and the next begins that state something by themselves."""
-    found = []
+    """Return where a clause ends and the next begins, if both state something: not in "my wife and I live"."""
+    found, begins = [], 0
     for joint in islice(_JOINT.finditer(sentence.lower()), _MOST_CLAUSES):
         quoted = sum(sentence[: joint.start()].count(mark) for mark in '"«»“”') % 2
-        following = Reading() if quoted else read(sentence[joint.end() :][:_LONGEST_CLAUSE])
-        if following.slot is not None or following.fact or following.preference:
+        if quoted or not _states(sentence[joint.end() :][:_LONGEST_CLAUSE]):
+            continue
+        before = sentence[begins : joint.start()][-_LONGEST_CLAUSE:]
+        if _states(before) or read(before).small_talk:
             found.append((joint.start(), joint.end()))
+            begins = joint.end()
     return found
+
+
+def _states(clause: str) -> bool:
+    said = read(clause)
+    return said.slot is not None or said.fact or said.preference
 
 
 def read(sentence: str) -> Reading:

@@ -47,7 +47,7 @@ STOP_WORDS: Final = frozenset(_ENGLISH.split()) | frozenset(_SPANISH.split())
 MAX_TERM_CHARS: Final = 48
 """A longer word is truncated: it is an address, a hash or an attack, and its beginning is distinctive enough."""
 
-INDEX_VERSION: Final = f"1/{Stemmer.version()}"
+INDEX_VERSION: Final = f"2/{Stemmer.version()}"
 """The version of the term rules. An index of another version is rebuilt; otherwise words of a forgotten text could stay
 in it."""
 
@@ -119,25 +119,28 @@ def terms_of_query(query: str, *, subjects: bool = False) -> Terms:
     With ``subjects`` those of all words about the same subjects, in both languages: "my address" is where I live.
     """
     own = terms(query)
-    others = {term for word in words(query) for term in _related()[subjects].get(stems(word), ())}
+    asked = {stem for word in words(query) for stem in stems(word)}
+    others = {term for stem in asked for term in _related()[subjects].get(stem, ())}
     return Terms(dict(own.counts) | dict.fromkeys(others - own.counts.keys(), 1), own.length)
 
 
 @cache
-def _related() -> tuple[Mapping[tuple[str, str], set[str]], Mapping[tuple[str, str], set[str]]]:
-    """Return, by the stems of a word, the terms of the same subjects in the other language, and those in both."""
-    others: dict[tuple[str, str], set[str]] = defaultdict(set)
-    subjects: dict[tuple[str, str], set[str]] = defaultdict(set)
+def _related() -> tuple[Mapping[str, set[str]], Mapping[str, set[str]]]:
+    """Return, by a word's stem in its language, the terms of the same subjects in the other one, and those in both."""
+    others: dict[str, set[str]] = defaultdict(set)
+    subjects: dict[str, set[str]] = defaultdict(set)
     for line in (files("phylactery_memory.retrieval") / "bilingual.txt").read_text(encoding="utf-8").splitlines():
         english, equals, spanish = line.partition("#")[0].partition("=")
         if not equals:
             continue
-        sides = [stems(word) for word in words(english)], [stems(word) for word in words(spanish)]
-        found = {pair[0] for pair in sides[0]}, {pair[1] for pair in sides[1]}
-        for side, other in (sides, found[::-1]), (sides[::-1], found):
-            for word in side[0]:
-                others[word] |= other[0]
-                subjects[word] |= found[0] | found[1]
+        in_english, in_spanish = (
+            {stems(word)[0] for word in words(english)},
+            {stems(word)[1] for word in words(spanish)},
+        )
+        for side, other in ((in_english, in_spanish), (in_spanish, in_english)):
+            for stem in side:
+                others[stem] |= other
+                subjects[stem] |= in_english | in_spanish
     return others, subjects
 
 

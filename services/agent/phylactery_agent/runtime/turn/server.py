@@ -421,7 +421,7 @@ class TurnServer:
         if not kept:
             return ending
         told = message("kept_in_mind", heard.language, text=shortened("; ".join(one.strip(" .") for one in kept)))
-        whole = sum(map(len, kept)) * 2 > len(text.strip())  # no other half that asks for something
+        whole = sum(map(len, kept)) * 3 > len(text.strip())  # no more than what is over by now goes beside it
         if planned or self.models is not None or not whole:
             return replace(ending, reply_text=f"{ending.reply_text}\n\n{told}")
         if claim.turn.resumed:  # the question that waits stays one

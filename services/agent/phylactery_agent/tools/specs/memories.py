@@ -25,6 +25,13 @@ _RECALL_ES: Final = r"qu[eé]\s+(?:recuerdas|sabes)"
 _RECALL_EN: Final = r"(?:what\s+do\s+you\s+(?:remember|know)|recall)"
 _MINE_ES: Final = r"(?:cu[aá]l\s+es|c[oó]mo\s+se\s+llama|qui[eé]n\s+es|cu[aá]ndo\s+es)"
 _MINE_EN: Final = r"(?:what|who|when|where)(?:['’]?s|\s+is|\s+was)"
+_KNOW_ES: Final = r"(?:sabes|recuerdas|te\s+acuerdas\s+de)"
+_KNOW_EN: Final = r"do\s+you\s+(?:know|remember)"
+_DOES_ES: Final = r"(?:viven?|trabajan?|estudian?|naci[oó]|cumplen?|hacen?|comen?|juegan?|se\s+dedican?)"
+_DOES_EN: Final = r"(?:live|work|study|do|eat|like|play|go\s+to\s+school)"
+_HAD_ES: Final = r"mascotas?|animales|hij[oa]s|herman[oa]s|perros?|gat[oa]s?|coches?|alergias?|nietos|sobrin[oa]s"
+_HAD_EN: Final = r"pets?|animals|kids|children|siblings|sisters?|brothers?|dogs?|cats?|cars?|allergies"
+"""What people have and tell of; of files and reminders other tools tell."""
 _QUERY: Final = r"(?P<query>.+?)"
 
 
@@ -124,7 +131,25 @@ RECALL: Final = ToolSpec(
         Pattern("es", _MINE_ES + r"\s+mi\s+" + _QUERY),
         Pattern("es", r"c[oó]mo\s+me\s+llamo" + _AGAIN_ES, {"query": "me llamo, mi nombre"}),
         Pattern("es", r"d[oó]nde\s+(?P<query>vivo|trabajo|estudio|nac[ií])" + _AGAIN_ES),
-        Pattern("es", r"a\s+qu[eé]\s+soy\s+(?P<query>al[eé]rgic[oa])" + _AGAIN_ES),
+        Pattern("es", r"a\s+qu[eé]\s+soy\s+(?P<query>al[eé]rgic[oa]|intolerante)" + _AGAIN_ES),
+        Pattern("es", r"c[oó]mo\s+se\s+llaman\s+mis\s+" + _QUERY),
+        Pattern("es", r"(?:cu[aá]les|qui[eé]nes)\s+son\s+mis\s+" + _QUERY),
+        Pattern("es", _KNOW_ES + r"\s+(?:" + _MINE_ES + r"\s+)?mis?\s+" + _QUERY),
+        Pattern(
+            "es",
+            r"(?:d[oó]nde|cu[aá]ndo|(?:en\s+)?qu[eé]|a\s+qu[eé])\s+(?P<query>"
+            + _DOES_ES
+            + r"\s+mis?\s+.+?)"
+            + _AGAIN_ES,
+        ),
+        Pattern("es", _KNOW_ES + r"\s+d[oó]nde\s+(?P<query>vivo|trabajo|estudio|nac[ií])" + _AGAIN_ES),
+        Pattern("es", _KNOW_ES + r"\s+c[oó]mo\s+me\s+llamo" + _AGAIN_ES, {"query": "me llamo, mi nombre"}),
+        Pattern("es", r"(?:qu[eé]|cu[aá]nt[oa]s)\s+(?P<query>" + _HAD_ES + r")\s+tengo" + _AGAIN_ES),
+        Pattern(
+            "es",
+            r"(?:en\s+qu[eé](?:\s+(?:ciudad|empresa|pa[ií]s))?|(?:para|con)\s+qui[eé]n|de\s+qu[eé])"
+            r"\s+(?P<query>vivo|trabajo)" + _AGAIN_ES,
+        ),
         Pattern(
             "es", r"qu[eé]\s+(?:\pL+\s+)?(?:me\s+)?(?P<query>gusta|encanta|prefiero|odio)(?:\s+m[aá]s)?" + _AGAIN_ES
         ),
@@ -133,7 +158,16 @@ RECALL: Final = ToolSpec(
         Pattern("en", r"search\s+(?:your\s+)?memory\s+for:?\s+" + _QUERY),
         Pattern("en", _MINE_EN + r"\s+my\s+" + _QUERY),
         Pattern("en", r"where\s+(?:do|did|was)\s+I\s+(?P<query>live|work|study|grow\s+up|born)" + _AGAIN_EN),
-        Pattern("en", r"what\s+am\s+I\s+(?P<query>allergic)\s+to" + _AGAIN_EN),
+        Pattern("en", r"what\s+am\s+I\s+(?P<query>allergic|intolerant)\s+(?:to|of)" + _AGAIN_EN),
+        Pattern("en", r"(?:what|who)(?:['’]?re|\s+are)\s+my\s+" + _QUERY),
+        Pattern("en", _KNOW_EN + r"\s+(?:(?:what|who|when|where)(?:\s+is)?\s+)?my\s+" + _QUERY + r"(?:\s+is)?"),
+        Pattern("en", r"(?:where|what|how|who)\s+(?:does|do|did)\s+my\s+(?P<query>.+?\s+" + _DOES_EN + ")"),
+        Pattern("en", _KNOW_EN + r"\s+where\s+I\s+(?P<query>live|work|study|grew\s+up)" + _AGAIN_EN),
+        Pattern("en", r"(?:what|which|how\s+many)\s+(?P<query>" + _HAD_EN + r")\s+do\s+I\s+have" + _AGAIN_EN),
+        Pattern("en", r"who\s+do\s+I\s+(?P<query>work|live)\s+(?:for|with)" + _AGAIN_EN),
+        Pattern(
+            "en", r"(?:what|which)\s+(?:city|town|country|company)\s+do\s+I\s+(?P<query>live|work)\s+(?:in|for|at)"
+        ),
         Pattern("en", r"what\s+(?:\pL+\s+)?do\s+I\s+(?P<query>like|love|prefer|hate)(?:\s+(?:best|most))?" + _AGAIN_EN),
     ),
     examples=(
