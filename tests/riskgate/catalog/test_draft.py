@@ -327,3 +327,25 @@ def test_annotations_only_add_to_what_is_proposed(hint):
     schema = {"type": "object", "properties": {"it": {"type": "string"}}}
     tools = [{"name": "delete_page", "description": "Deletes a page.", "inputSchema": schema, "annotations": hint}]
     assert "# check: destroys: true" in run("-", given=json.dumps({"tools": tools})).stdout
+
+
+@pytest.mark.parametrize(
+    ("argument", "description"),
+    [
+        *(("amount_cents", ""), ("amountCents", ""), ("price_minor", ""), ("monto_centavos", ""), ("centavos", "")),
+        *(("amount_centimos", ""), ("amount", "The amount in cents."), ("total", "In the minor unit of the currency.")),
+    ],
+)
+def test_what_is_perhaps_in_hundredths_is_of_an_unknown_unit_and_says_so(argument: str, description: str) -> None:
+    properties = {"to": {"type": "string"}, argument: {"type": "integer", "description": description}}
+    listed = json.dumps({"tools": [{"name": "pay", "inputSchema": {"type": "object", "properties": properties}}]})
+    text = run("-", given=listed).stdout
+    entry = yaml.safe_load(text)["tools"][0]
+    assert entry["amount"] == {"pointer": f"/{argument}", "unit": "unknown"}
+    assert "# check: unit: cents if 2000 is 20.00" in text.partition("amount:")[0]
+    assert one("pay", properties=properties).amount_unit == "unknown"
+
+
+@pytest.mark.parametrize("argument", ["amount", "total_price", "percent_amount", "amount_recent"])
+def test_what_does_not_speak_of_hundredths_is_in_whole_units(argument: str) -> None:
+    assert one("pay", properties={argument: {"type": "number"}}).amount_unit == "whole"

@@ -191,6 +191,8 @@ Stakes = Literal["unspecified", "low", "medium", "high", "critical"]
 """How much one call can do, from its tool's entry and its arguments (domain/catalog/stakes.py)."""
 Reach = Literal["own", "shared", "people", "public"]
 """Whom an effect reaches: only the person's own records, others in the tenant, people it arrives at, or anybody."""
+AmountUnit = Literal["whole", "cents", "unknown"]
+"""What an amount is written in: the currency's own unit, hundredths of it, or nobody knows."""
 Undo = Literal["ours", "tool", "none"]
 """What takes an effect back: an earlier state that is kept here, a tool, or nothing."""
 Who = Literal["requester", "not_requester"]
@@ -286,7 +288,8 @@ class CatalogTool:
     ``version`` is a hash over the schema and the contract, ``schema_hash`` over the RFC 8785 form of the schema alone.
     ``controls``, ``sensitive`` and ``paths`` (arguments that name files) hold JSON Pointers; a pointer covers
     everything below it. ``amount``, ``currency`` and ``recipients`` point at what budgets count, and ``budgets`` are
-    those that count the tool. ``targets`` point at where it reaches out to, and ``allowed_targets`` is what the bundle
+    those that count the tool. ``amount_unit`` is what the amount is written in, ``amount_currency`` its currency where no
+    argument says it. ``targets`` point at where it reaches out to, and ``allowed_targets`` is what the bundle
     lists.
 
     The other fields are data for task facts and not part of ``version``. ``roles`` is keyed by JSON Pointer, which
@@ -319,6 +322,8 @@ class CatalogTool:
     description: str
     description_es: str
     amount: str = ""
+    amount_unit: AmountUnit = "whole"
+    amount_currency: str = ""
     currency: str = ""
     recipients: tuple[str, ...] = ()
     budgets: tuple[Budget, ...] = ()

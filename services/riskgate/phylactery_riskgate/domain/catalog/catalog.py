@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import jsonschema_rs
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from phylactery_riskgate.domain import pointers
 from phylactery_riskgate.domain.canonical import hash_json
@@ -24,7 +24,7 @@ from phylactery_riskgate.domain.documents import Document, Faults, Place
 from phylactery_riskgate.domain.facts.argument_types import one_form
 from phylactery_riskgate.domain.facts.catalog_facts import FactsEntry, asks_of, faults
 from phylactery_riskgate.domain.facts.targets import target_fault
-from phylactery_riskgate.domain.model import CatalogTool, Effect, Idempotency, Risk
+from phylactery_riskgate.domain.model import AmountUnit, CatalogTool, Effect, Idempotency, Risk
 from phylactery_riskgate.domain.policy.guard import GuardError, read_struct
 
 MAX_TIMEOUT_SECONDS = 3_600
@@ -40,6 +40,26 @@ ONE_SCHEMA = frozenset(
 """The keywords of JSON Schema 2020-12 that hold schemas: a mapping, a list, or a single schema."""
 
 
+def _amount_entry(value: Any) -> Any:
+    """Read a pointer alone as an amount in whole units, as it was before there were units."""
+    return {"pointer": value} if isinstance(value, str) else value
+
+
+class AmountEntry(BaseModel):
+    """The argument that is an amount, what it is written in, and its currency where no argument says it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    pointer: Pointer
+    unit: AmountUnit = "whole"
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] | None = None
+
+    def contract(self) -> dict[str, Any] | str:
+        """Return what belongs to the tool's version: the pointer alone where it says no more."""
+        said = self.model_dump(exclude_defaults=True)
+        return self.pointer if said.keys() == {"pointer"} else said
+
+
 class ToolEntry(FactsEntry, StakesEntry, BaseModel):
     """One tool's entry in tools.yaml."""
 
@@ -50,7 +70,7 @@ class ToolEntry(FactsEntry, StakesEntry, BaseModel):
     controls: list[Pointer] = []
     sensitive: list[Pointer] = []
     paths: list[Pointer] = []
-    amount: Pointer | None = None
+    amount: Annotated[AmountEntry | None, BeforeValidator(_amount_entry)] = None
     currency: Pointer | None = None
     recipients: list[Pointer] = []
     targets: list[Pointer] = []
@@ -104,6 +124,7 @@ def read_catalog(document: Document, levels: tuple[str, ...]) -> dict[str, Catal
         _check_schema(document, (*where, "schema"), entry.input_schema)
         _check_pointers(document, where, entry)
         _check_facts(document, where, entry)
+        _check_amount(document, where, entry)
         _check_effect(document, where, entry)
         _check_forms_only(document, where, entry)
         tools[entry.name] = _tool(entry, levels[0])
@@ -160,7 +181,7 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         "controls": entry.controls,
         "sensitive": entry.sensitive,
         "paths": entry.paths,
-        "amount": entry.amount,
+        "amount": entry.amount and entry.amount.contract(),
         "currency": entry.currency,
         "recipients": entry.recipients,
         "targets": entry.targets,
@@ -187,7 +208,9 @@ def _tool(entry: ToolEntry, lowest_level: str) -> CatalogTool:
         idempotency=entry.idempotency,
         description=entry.description,
         description_es=entry.description_es,
-        amount=entry.amount or "",
+        amount=entry.amount.pointer if entry.amount else "",
+        amount_unit=entry.amount.unit if entry.amount else "whole",
+        amount_currency=(entry.amount.currency or "") if entry.amount else "",
         currency=entry.currency or "",
         recipients=tuple(entry.recipients),
         targets=tuple(entry.targets),
@@ -279,6 +302,17 @@ def _check_facts(document: Document, where: Place, entry: ToolEntry) -> None:
     found.check()
 
 
+def _check_amount(document: Document, where: Place, entry: ToolEntry) -> None:
+    """Check that the currency of an amount is said once, and that its role is what it is."""
+    if entry.amount is None:
+        return
+    if entry.amount.currency and entry.currency:
+        raise document.error((*where, "amount", "currency"), f"{entry.currency} says the currency already; leave one out")
+    role = entry.roles.get(entry.amount.pointer)
+    if entry.amount.unit != "whole" and role not in {None, "amount"}:
+        raise document.error((*where, "roles", entry.amount.pointer), "is counted as an amount, so its role is amount")
+
+
 def _check_effect(document: Document, where: Place, entry: ToolEntry) -> None:
     """Check that a tool without effect declares no effects and no outputs: it only returns its own input."""
     if entry.effect != "none":
@@ -308,9 +342,10 @@ def _pointers(entry: ToolEntry) -> Iterator[tuple[str, int | None, str]]:
     for field in ("controls", "sensitive", "paths", "recipients", "targets"):
         for index, text in enumerate(getattr(entry, field)):
             yield field, index, text
-    for field in ("amount", "currency"):
-        if getattr(entry, field) is not None:
-            yield field, None, getattr(entry, field)
+    if entry.amount is not None:
+        yield "amount", None, entry.amount.pointer
+    if entry.currency is not None:
+        yield "currency", None, entry.currency
 
 
 def use_fault(field: str, part: Mapping[str, Any]) -> str:

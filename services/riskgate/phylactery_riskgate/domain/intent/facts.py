@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from phylactery_understanding.calls.proposal import Level, Understanding
 
+from phylactery_riskgate.domain.facts.amounts import as_said
 from phylactery_riskgate.domain.facts.argument_types import one_form
 from phylactery_riskgate.domain.intent import folding
 from phylactery_riskgate.domain.intent.index import TaskIndex
@@ -115,7 +116,7 @@ def task_facts(index: TaskIndex | None, tool: CatalogTool, bound: BoundCall, use
         return UNSHOWN
     leaves = {
         name: list(_leaves(value, pointer((name,)), _property(tool.schema, name)))
-        for name, value in bound.arguments.items()
+        for name, value in as_said(tool, bound.arguments).items()
     }
     told_of = dict(_evidence(index, tool, leaves))
     evidence = tuple(sorted(told_of, key=lambda one: (-one.origin, one.path)))

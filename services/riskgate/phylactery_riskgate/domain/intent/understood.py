@@ -8,9 +8,11 @@ from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
+from unicodedata import category
 
 from phylactery_understanding.calls.content.model import Source
 from phylactery_understanding.calls.proposal import (
+    CURRENCIES,
     ENDING,
     Argument,
     Call,
@@ -30,6 +32,7 @@ from phylactery_understanding.replies.retraction import forbids
 from phylactery_understanding.requests.model import Fault, Request
 from phylactery_understanding.requests.parser import parse
 
+from phylactery_riskgate.domain.facts.amounts import as_said
 from phylactery_riskgate.domain.intent import folding, spelling
 from phylactery_riskgate.domain.intent.hearing import ANYTHING, meanings_of, request_number
 from phylactery_riskgate.domain.intent.index import LOOK, Result, TaskIndex
@@ -128,6 +131,7 @@ def _understood(index: TaskIndex, tool: CatalogTool, bound: BoundCall, role: Rol
     names = [ask_id(index.tasks[place], number) for number in range(max(1, len(newest.asks)))]  # a form is one ask
     known = understand([*asking.earlier, newest], call, *uses.of(names))
     known = _limited(known, newest, asking.settled.behind if amendment is None else (), call)
+    known = _in_its_currency(known, newest, tool)
     if (asking.doubted or to_others) and known.level is Level.CLEAR:
         known = replace(known, level=Level.HALF, fault=Fault("pasted", ""), quota=1)
     if known.level is Level.CLEAR and amendment is not None and amendment.corrects:
@@ -168,6 +172,27 @@ def _limited(known: Understanding, newest: Request, behind: Sequence[Behind], ca
         return replace(known, level=Level.REFUSED, fault=Fault("retraction", ""))
     doubted = known.level is Level.CLEAR and any(one.doubts or not one.doubted.isdisjoint(values) for one in words)
     return replace(known, level=Level.HALF, fault=Fault("trailing", ""), quota=1) if doubted else known
+
+
+def _in_its_currency(known: Understanding, newest: Request, tool: CatalogTool) -> Understanding:
+    """Return the understanding limited by a currency that the words name and the call has not: 20 dollars of a euro tool.
+
+    Nobody has to say the currency of a tool that has one alone.
+    """
+    if known.level is not Level.CLEAR or not tool.amount_currency:
+        return known
+    ours = tool.amount_currency.lower()
+    asks = newest.asks if known.index < 0 else newest.asks[known.index : known.index + 1]
+    said = (one for ask in asks for one in ask.tokens)
+    other = next((one.raw for one in said if ours not in _currencies_of(one.text, ours)), "")
+    return replace(known, level=Level.HALF, fault=Fault("value", other), quota=1) if other else known
+
+
+def _currencies_of(word: str, unsaid: str) -> Sequence[str]:
+    """Return the currencies that a word or sign may name; ``unsaid`` for a word that names none."""
+    if word in CURRENCIES:
+        return CURRENCIES[word].split()
+    return () if any(category(one) == "Sc" for one in word) else (unsaid,)
 
 
 def ask_id(task_id: str, place: int) -> str:
@@ -279,7 +304,7 @@ def _call(index: TaskIndex, tool: CatalogTool, bound: BoundCall, role: Roles, me
             shared=_shared(index, name, value),
             choices=tuple(map(str, schema.get(name, {}).get("enum", ()))) if isinstance(schema.get(name), dict) else (),
         )
-        for name, value in bound.arguments.items()
+        for name, value in as_said(tool, bound.arguments).items()
         if value is not None
     )
     target = next((one.value for one in arguments if f"/{one.name}" in tool.paths and isinstance(one.value, str)), "")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from phylactery_riskgate.domain.facts.amounts import in_whole_units
 from phylactery_riskgate.domain.facts.types import COUNT, Field, Kind, RecordOf, Scalar
 from phylactery_riskgate.domain.model import BoundCall, Budget, CatalogTool, Counters
 from phylactery_riskgate.domain.pointers import value_at
@@ -60,8 +61,10 @@ def charge_of(tool: CatalogTool, bound: BoundCall) -> Charge:
         NotCountableError: the amount or its currency is missing, the amount is negative or not exact, or there are too
             many recipients.
     """
-    amount = units_of(value_at(bound.arguments, tool.amount)) if tool.amount else 0
-    currency = value_at(bound.arguments, tool.currency) if tool.currency else ""
+    amount = amount_of(tool, bound) if tool.amount else 0
+    currency = currency_of(tool, bound)
+    if amount is None and tool.amount_unit == "unknown" and all(one.amount is None for one in tool.budgets):
+        amount = 0  # nothing sums it; where a limit does, what nobody can count is over it
     if amount is None or currency is None:
         raise NotCountableError("AMOUNT_NOT_COUNTABLE", tool.amount if amount is None else tool.currency)
     recipients: dict[str, None] = {}
@@ -71,6 +74,25 @@ def charge_of(tool: CatalogTool, bound: BoundCall) -> Charge:
         if len(recipients) > MAX_RECIPIENTS:
             raise NotCountableError("RECIPIENTS_NOT_COUNTABLE", text)
     return Charge(amount, currency, tuple(recipients))
+
+
+def amount_of(tool: CatalogTool, bound: BoundCall) -> int | None:
+    """Return the amount of a call in ten-thousandths of its currency, None if that is not known.
+
+    It is not known where there is none, where the unit is not, or where it is no amount: negative, not exact, too large, a
+    part of a cent.
+    """
+    if not tool.amount or tool.amount_unit == "unknown":
+        return None
+    return units_of(in_whole_units(tool, value_at(bound.arguments, tool.amount)))
+
+
+def currency_of(tool: CatalogTool, bound: BoundCall) -> str | None:
+    """Return the currency of a call's amount, empty if none is said, None if an optional argument leaves it out."""
+    if not tool.currency:
+        return tool.amount_currency
+    found = value_at(bound.arguments, tool.currency)
+    return found if isinstance(found, str) else None
 
 
 def units_of(value: Any) -> int | None:
@@ -131,6 +153,7 @@ def read_usage(tool: CatalogTool, bound: BoundCall, reader: UsageReader | None, 
     Raises:
         NotCountableError: the call cannot be counted, its sum cannot be represented, or the usage is unknown.
     """
+    _require_amount(tool, bound)
     if not tool.budgets and (reader is None or not asked):
         return NO_USAGE
     if reader is None:
@@ -152,6 +175,17 @@ def read_usage(tool: CatalogTool, bound: BoundCall, reader: UsageReader | None, 
         if limit:
             exceeded[budget.name] = limit
     return Usage(before, exceeded, value)
+
+
+def _require_amount(tool: CatalogTool, bound: BoundCall) -> None:
+    """Check that an amount in hundredths is one, budget or not: a part of a cent is none, and none is negative.
+
+    No words can be held against it, and what the tool would make of it is not known. Raise NotCountableError.
+    """
+    if tool.amount_unit != "cents" or value_at(bound.arguments, tool.amount) is None:
+        return
+    if amount_of(tool, bound) is None:
+        raise NotCountableError("AMOUNT_NOT_COUNTABLE", tool.amount)
 
 
 def _with_charge(tool: CatalogTool, before: Counters, charge: Charge) -> Counters:

@@ -59,6 +59,8 @@ _DIRECTING: Final[frozenset[Role]] = frozenset({"principal", "object", "amount",
 """Roles of arguments that decide where an effect goes, and so are controls."""
 _NUMBERS: Final = frozenset({"integer", "number"})
 _MONEY: Final = word_set("amount price sum total cost fee payment")
+_CENTS: Final = word_set("cents cent minor centavos centavo centimos centimo pence hundredths")
+"""Words in the name or description of an amount that is perhaps in hundredths."""
 _COUNTING: Final = frozenset({"num", "count", "max", "min", "total"})
 _NAMES: Final = frozenset({"name", "title", "label", "tag", "category", "location", "city"})
 """Names that describe a new object, but identify an existing one unless another argument does."""
@@ -131,7 +133,8 @@ def uses(guesses: tuple[Guess, ...], effect: Effect) -> dict[str, Any]:
     if effect != "read" and recipients:
         said["recipients"] = recipients
     if effect != "read" and len(amounts) == 1:
-        said["amount"] = amounts[0]
+        part = next(one.schema for one in guesses if one.path == amounts[0])
+        said["amount"] = {"pointer": amounts[0], "unit": "unknown"} if in_cents(amounts[0], part) else amounts[0]
     return said
 
 
@@ -155,9 +158,15 @@ def _guesses(schema: Mapping[str, Any], above: tuple[str, ...], tool: _Tool) -> 
         yield Guess(pointers.pointer(path), role or _unknown(tool.effect), sure, part, money)
 
 
+def in_cents(path: str, form: Mapping[str, Any]) -> bool:
+    """Return True if an amount may be in hundredths, by its name or its description: amount_cents, precio_centavos."""
+    said = (*words_of(path.rpartition("/")[2]), *words_of(str(form.get("description", ""))))
+    return not _CENTS.isdisjoint(said)
+
+
 def _is_money(name: str, form: Mapping[str, Any]) -> bool:
     words = {singular(word) for word in words_of(name)}
-    return not _MONEY.isdisjoint(words) or "amount" in words_of(str(form.get("description", "")))
+    return not _CENTS.isdisjoint(words_of(name)) or not _MONEY.isdisjoint(words) or "amount" in words_of(str(form.get("description", "")))
 
 
 def _unknown(effect: Effect) -> Role:
