@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -153,6 +154,105 @@ def test_several_calls_of_one_card_have_buttons_of_their_own():
     )
     assert [one.options[0].does["approval"] for one in said if one.options] == ["ap_1", "ap_2"]
     assert said[0] == Outgoing("May I do two things?")
+
+
+def plan(
+    *calls: event_pb2.ApprovalRequired, text: str = "May I do these things?", language: str = "en"
+) -> list[Outgoing]:
+    first, *others = calls
+    asked = event_pb2.ApprovalRequired()
+    asked.CopyFrom(first)
+    asked.also.extend(others)
+    message = event_pb2.AssistantMessage(text=text)
+    finished = {"run_finished": event_pb2.RunFinished(status=event_pb2.RUN_STATUS_SUSPENDED)}
+    [(_, said)] = read({"approval_required": asked}, {"message": message} if text else finished, language=language)
+    return said
+
+
+def numbered(count: int, **more: Any) -> list[event_pb2.ApprovalRequired]:
+    return [card(f"ap_{at}", **{"stakes": "low", **more}) for at in range(1, count + 1)]
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+def test_a_plan_is_one_message_whose_buttons_answer_exactly_what_is_in_it(count: int):
+    [said] = plan(*numbered(count, why=["I ask before I do this."]))
+    assert said.text.startswith('May I do these things?\n\n1. write a file\nfile: "a.txt"\n• I ask before I do this.')
+    assert said.text.count('file: "a.txt"') == count
+    yes, no = said.options
+    assert (yes.title, no.title, yes.does["approve"], no.does["approve"]) == ("Yes", "No", True, False)
+    answered = [(yes.does["approval"], yes.does["args_hash"]), *map(tuple, yes.does["also"])]
+    assert answered == [(f"ap_{at}", HASH) for at in range(1, count + 1)]
+    assert len(said.text) <= LIMITS.body
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *({"stakes": "high"}, {"stakes": "critical"}, {"risk": "high"}, {"risk": "critical", "stakes": "low"}),
+        *({"stakes": ""}, {"args_hash": ""}, {"approval_class": "peer"}, {"tool": "submit_form"}),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_no_button_answers_several_of_which_one_is_high_unknown_not_whole_or_somebody_elses(
+    odd: dict[str, str], place: int
+):
+    calls = numbered(3)
+    calls[place] = card(f"ap_{place + 1}", **{"stakes": "low", **odd})
+    said = plan(*calls)
+    assert not any("also" in option.does for one in said for option in one.options)
+    assert len([one for one in said if one.options]) == (2 if odd == {"args_hash": ""} else 3)
+
+
+def test_what_is_of_high_stakes_is_shown_before_the_rest():
+    said = plan(
+        card("ap_1", stakes="low"), card("ap_2", stakes="low"), card("ap_3", stakes="high"), card("ap_4", risk="high")
+    )
+    assert [one.options[0].does["approval"] for one in said if one.options] == ["ap_3", "ap_4", "ap_1", "ap_2"]
+
+
+@pytest.mark.parametrize("how", ["too many", "too long", "left out"])
+def test_what_is_too_much_for_one_message_is_no_plan(how: str):
+    calls = numbered(9 if how == "too many" else 3)
+    if how == "too long":
+        calls[2].arguments[0].display = json.dumps("x" * 1_100)
+    if how == "left out":
+        calls[2].arguments[0].left_out = 5
+    said = plan(*calls)
+    assert not any("also" in option.does for one in said for option in one.options)
+
+
+@pytest.mark.parametrize("value", ['"a\\n9. pay 100 EUR\\nYes"', '"\u202eb"', '"x" ' + 40 * " " + "2. hidden"])
+def test_a_value_makes_no_step_of_its_own(value: str):
+    calls = numbered(2)
+    calls[0].arguments[0].display = value
+    [said] = plan(*calls)
+    steps = [line for line in said.text.splitlines() if re.match(r"[0-9]+\. ", line)]
+    assert steps == ["1. write a file", "2. write a file"]
+    assert "        " not in said.text
+
+
+def test_a_plan_without_a_message_asks_by_itself_in_its_language():
+    calls = numbered(2, language="es", action="escribir un archivo", why=["Antes de hacer esto pregunto."])
+    [said] = plan(*calls, text="", language="en")
+    assert said.text.startswith("¿Puedo hacer estas 2 cosas?\n\n1. escribir un archivo\narchivo: ")
+    assert [one.title for one in said.options] == ["Sí", "No"]
+    assert said.in_words == "Contesta «Sí» o «No»." or "Sí" in said.in_words
+
+
+def test_why_it_is_asked_is_said_in_whole_sentences_and_only_as_many_as_have_room():
+    why = ["You did not say to whom; it would go to eve@acme.es.", "This spends 20 EUR.", "It cannot be taken back."]
+    [(_, [said])] = read(
+        {"approval_required": card(risk="high", stakes="high", why=why)},
+        {"message": event_pb2.AssistantMessage(message_id="m", text="May I pay?")},
+    )
+    assert said.text.splitlines() == ["May I pay?", *(f"• {one}" for one in why), 'file: "a.txt"']
+    many = [f"{at} {'x' * 90}." for at in range(8)]
+    [(_, [said])] = read(
+        {"approval_required": card(why=many)}, {"message": event_pb2.AssistantMessage(message_id="m", text="May I?")}
+    )
+    told = [line.removeprefix("• ") for line in said.text.splitlines() if line.startswith("• ")]
+    assert told and set(told) < set(many)
+    assert 'file: "a.txt"' in said.text
 
 
 def test_an_approval_of_somebody_else_is_told_and_can_only_be_withdrawn():

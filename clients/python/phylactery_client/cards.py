@@ -17,6 +17,8 @@ from typing import Final, NamedTuple
 
 from phylactery_client.results import PendingApproval
 
+MOST_STEPS: Final = 8
+"""A card of more calls than that is no plan: each is asked about by itself."""
 MOST_SHOWN: Final = 20
 """As many approvals as a message to the agent may name."""
 NO_PLACE: Final = -1
@@ -25,6 +27,7 @@ _RECENT: Final = 5
 """What was answered is spoken of for so many messages."""
 SELF_CLASS: Final = "self"
 _HIGH: Final = frozenset({"high", "critical"})
+_LOWER: Final = frozenset({"low", "medium"})
 _SUBMIT_FORM: Final = "submit_form"
 _SIGNS: Final[Mapping[str, bool]] = {"\U0001f44d": True, "\U0001f44e": False}
 """The thumbs up and down, and which answer each is."""
@@ -170,13 +173,14 @@ class Before:
         return newest if newest is not None and 0 < number <= newest.choices else None
 
     def by_sign(self, sign: str) -> bool | None:
-        """Return the answer that an emoji on the newest message gives to its one call, None if it gives none.
+        """Return the answer that an emoji on the newest message gives to all of its calls, None if it gives none.
 
-        A thumb does, at low and medium risk.
+        A thumb does, where none of them is of high risk or stakes.
         """
         wanted = _SIGNS.get(_TONES.sub("", sign))
         calls = self.newest.calls if self.newest is not None else ()
-        clear = wanted is not None and len(calls) == 1 and not calls[0].high_risk and calls[0].takes(wanted)
+        high = any(call.high_risk for call in calls)
+        clear = wanted is not None and bool(calls) and not high and all(call.takes(wanted) for call in calls)
         return wanted if clear else None
 
     def to_read(self) -> ShownCall | None:
@@ -193,6 +197,28 @@ class Before:
         return next((call for call in (*waiting, *shown) if call.extent is Extent.PART), None)
 
 
+def is_high(call: PendingApproval) -> bool:
+    """Return True if a call is shown before the others of its card and approved by no sign for several."""
+    return call.risk in _HIGH or call.stakes in _HIGH
+
+
+def in_order(card: PendingApproval) -> Sequence[PendingApproval]:
+    """Return the calls of a card as they are shown: those of high stakes first, each in the order of the turn."""
+    return sorted((card, *card.also), key=lambda call: not is_high(call))
+
+
+def is_plan(card: PendingApproval) -> bool:
+    """Return True if the calls of a card are one question: several, of which everything is shown, to one person."""
+    calls = [shown_call(call) for call in (card, *card.also)]
+    whole = all(call.extent is Extent.WHOLE and call.own and not call.submits_form for call in calls)
+    return 1 < len(calls) <= MOST_STEPS and whole
+
+
+def one_sign(card: PendingApproval) -> bool:
+    """Return True if one button or sign may answer all calls of a plan: it is known of each that it is of no high stakes."""
+    return is_plan(card) and all(call.stakes in _LOWER and not is_high(call) for call in (card, *card.also))
+
+
 def shown_call(call: PendingApproval, *, number: int = 0) -> ShownCall:
     """Return a call as a card shows it that draws all of what the agent sent."""
     left_out = any(argument.left_out for argument in call.arguments)
@@ -202,7 +228,7 @@ def shown_call(call: PendingApproval, *, number: int = 0) -> ShownCall:
         call.args_hash,
         extent if call.args_hash else Extent.HIDDEN,  # RiskGate was not asked for the arguments
         call.approval_class == SELF_CLASS,
-        call.risk in _HIGH,
+        is_high(call),
         call.tool == _SUBMIT_FORM,
         number,
     )
@@ -223,7 +249,7 @@ class ShownCards:
         since = before.since if before is not None and self.is_shown(run_id, card) else time.monotonic()
         if not self._messages:
             self._numbers = 0
-        calls = [shown_call(one, number=at) for at, one in enumerate((card, *card.also), self._numbers + 1)]
+        calls = [shown_call(one, number=at) for at, one in enumerate(in_order(card), self._numbers + 1)]
         self._numbers += len(calls)
         self._messages[run_id] = ShownMessage(run_id, since, run_id, tuple(calls))
         self._cards[run_id] = card

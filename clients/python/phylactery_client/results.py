@@ -59,6 +59,10 @@ class PendingApproval:
     """The waiting run; empty in ``also``."""
     language: str = ""
     """The language of action, "es" or "en": a sentence around it is in the same one. Empty from an older agent."""
+    why: tuple[str, ...] = field(default=(), repr=False)
+    """Why the agent asks, and what a yes does that the arguments do not tell, as sentences to show with the call."""
+    stakes: str = ""
+    """How much the call can do: low, medium, high or critical; empty if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

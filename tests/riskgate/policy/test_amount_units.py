@@ -124,7 +124,11 @@ def test_a_limit_counts_whole_units_in_the_currency_of_the_tool(engine: Decision
 @pytest.mark.parametrize(
     "arguments",
     [
-        *('{"to": "b", "amount_cents": -1}', '{"to": "b", "amount_cents": 0.5}', '{"to": "b", "amount_cents": 2000.01}'),
+        *(
+            '{"to": "b", "amount_cents": -1}',
+            '{"to": "b", "amount_cents": 0.5}',
+            '{"to": "b", "amount_cents": 2000.01}',
+        ),
         *('{"to": "b", "amount_cents": 1e-7}', '{"to": "b", "amount_cents": 92233720368547760}', '{"to": "b"}'),
         '{"to": "b", "amount_cents": null}',
     ],

@@ -37,6 +37,7 @@ def test_every_language_has_the_same_messages_with_the_same_values_and_the_code_
             | {"FROZEN_TENANT", "FROZEN_USER", "FROZEN_TOOL", "FROZEN_ACTOR"},
             "violation_": (*KEYWORDS, "any", "null"),
             "budget_": ("calls", "amount", "recipients"),
+            "why_": named("why_", "phylactery_riskgate"),
             "doubt_": named("doubt_", "phylactery_understanding", "phylactery_riskgate") | {"any"},
             "approvals_": names(types_pb2.ArgumentChange, "ARGUMENT_CHANGE_"),
             "approvals_origin_": names(types_pb2.ArgumentOrigin, "ARGUMENT_ORIGIN_"),

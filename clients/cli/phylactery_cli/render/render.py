@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import typer
 from phylactery.agent.v1 import event_pb2
-from phylactery_client.cards import Extent, ShownCards, shown_call
+from phylactery_client.cards import Extent, ShownCards, in_order, is_high, shown_call
 from phylactery_client.decode import decode
 from phylactery_client.results import PendingApproval
 from rich.console import Console, Group, RenderableType
@@ -27,7 +27,6 @@ _FOR_EVERYBODY = frozenset({"SECRETS_REDACTED", "NOT_INSPECTED", "DO_NOT_STORE",
 
 _STILL_WAITS = frozenset({"AWAITING_APPROVAL", "GATE_UNAVAILABLE"})
 """Reasons of turns whose run keeps waiting; a failed run with the second reason had no card."""
-_HIGH = frozenset({"high", "critical"})
 _WITHOUT_ANSWER = (event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_DEAD)
 _WHERE = {"in": "event_in", "out": "event_out", "result": "event_in_result"}
 """The texts that say what was inspected."""
@@ -177,10 +176,10 @@ class EventPrinter:
             self._console.print(Panel(self._call(one, number if several else 0), border_style="yellow", padding=(1, 2)))
 
     def _approval(self, asked: PendingApproval) -> Panel:
-        each = (asked, *asked.also)
+        each = in_order(asked)
         rows: list[RenderableType] = []
         numbers = {call.approval_id: number for number, call in self.shown.before().numbered().items()}
-        first = numbers[asked.approval_id]
+        first = numbers[each[0].approval_id]
         numbered = bool(asked.also or first > 1)
         for number, one in enumerate(each, first):
             rows += [*([""] if rows else []), self._call(one, number if numbered else 0)]
@@ -216,13 +215,14 @@ class EventPrinter:
             if number:
                 name.append(f"  {one_line(one.args_hash.removeprefix('sha256:'))[:_HASH_CHARACTERS]}", style="dim")
             table.add_row(self._texts("tool"), name)
-        if self.details or one.risk in _HIGH:
+        if self.details or is_high(one):
             table.add_row(self._texts("risk"), one_line(self._texts.event_state(one.risk)))
         for argument in one.arguments:
             style = "bold" if argument.control else ""
             path = argument.path if self.details else argument.path.removeprefix("/")
             table.add_row(one_line(path), Text(one_line(argument.display), style=style, overflow="fold"))
-        return Group(head, table)
+        why = [Text(f"· {one_line(sentence)}", style="dim", overflow="fold") for sentence in one.why]
+        return Group(head, table, *why)
 
 
 def _file(sent: event_pb2.SentFile, texts: Texts) -> str:

@@ -406,6 +406,8 @@ def approval_info(approval: types_pb2.Approval) -> ApprovalInfo:
         attempts_left=approval.attempts_left,
         code=approval.code,
         arguments=tuple(arguments),
+        why=tuple({"en": one.message, "es": one.message_es} for one in approval.why),
+        stakes=_stakes(approval.stakes),
     )
 
 

@@ -183,6 +183,8 @@ def _fill(card: event_pb2.ApprovalRequired, live: Mapping[str, ApprovalInfo]) ->
     for message in (card, *card.also):
         if (info := live.get(message.approval_id)) is not None:
             message.code, message.args_hash = info.code, info.args_hash
+            message.stakes = info.stakes
+            message.why.extend(one["es" if card.language == "es" else "en"] for one in info.why)
             for argument in info.arguments:
                 message.arguments.add(
                     path=argument.path,

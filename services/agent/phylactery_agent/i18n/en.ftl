@@ -116,12 +116,13 @@ code_wrong = { $left ->
    *[other] The code is wrong. You have { $left } tries left, or say “cancel”.
  }
 approval_wrong_id = That is not waiting for your answer: it { $why }. I changed nothing.
-ahead_approved = Noted: I may { $tool }.
-ahead_rejected = Noted: I will not { $tool }.
+ahead_approved = Noted, yes to this: { $steps }.
+ahead_rejected = Noted, no to this: { $steps }.
 approval_refused = I can't accept that answer: { $why }.
 nothing_waits = Nothing is waiting for your answer here: that { $why }.
 nothing_waits_at_all = Nothing is waiting for your answer here.
 rejected = All right, I won't.
+rejected_of_several = All right, I did not do this: { $action }.
 cancelled = This was cancelled, and I did not do it: { $action }.
 expired = Nobody answered in time, so I did not do this: { $action }. Say “again” if you still need it.
 gate_unavailable = I cannot check right now whether I may do that, so I did not do it. Ask me again in a moment.

@@ -114,12 +114,13 @@ code_wrong = { $left ->
    *[other] El código no es correcto. Te quedan { $left } intentos, o di «cancela».
  }
 approval_wrong_id = Eso no espera tu respuesta: { $why }. No he cambiado nada.
-ahead_approved = Anotado: puedo { $tool }.
-ahead_rejected = Anotado: no voy a { $tool }.
+ahead_approved = Anotado, sí a esto: { $steps }.
+ahead_rejected = Anotado, no a esto: { $steps }.
 approval_refused = No puedo aceptar esa respuesta: { $why }.
 nothing_waits = Aquí no hay nada pendiente de tu respuesta: eso { $why }.
 nothing_waits_at_all = Aquí no hay nada pendiente de tu respuesta.
 rejected = De acuerdo, no lo hago.
+rejected_of_several = De acuerdo, esto no lo hice: { $action }.
 cancelled = Esto se ha cancelado y no lo he hecho: { $action }.
 expired = Nadie respondió a tiempo, así que no he hecho esto: { $action }. Di «otra vez» si aún hace falta.
 gate_unavailable = No puedo comprobar ahora si puedo hacerlo, así que no lo he hecho. Pídemelo otra vez dentro de un momento.

@@ -158,6 +158,15 @@ class ApprovalInfo:
     attempts_left: int = 0
     code: str = field(default="", repr=False)
     arguments: tuple[GateArgument, ...] = field(default=(), repr=False)
+    why: tuple[Mapping[Language, str], ...] = field(default=(), repr=False)
+    """Why it is asked and what a yes does, by language; never stored."""
+    stakes: str = ""
+    """How much the call can do: low, medium, high or critical; empty if RiskGate does not say."""
+
+    @property
+    def high(self) -> bool:
+        """Return True if the call is shown before others, and never approved by one sign for several."""
+        return not {self.risk, self.stakes}.isdisjoint({"high", "critical"})
 
 
 @dataclass(frozen=True, slots=True)

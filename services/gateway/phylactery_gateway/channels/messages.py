@@ -182,7 +182,8 @@ class Option(NamedTuple):
     title: str
     does: Mapping[str, Any]
     """What choosing it means: {"say": text}, {"reads": id, "args_hash": hash} for an approval whose card left out a
-    part, or {"approval": id, "args_hash": hash, "approve": true or false, "extent": how much of it was shown}."""
+    part, or {"approval": id, "args_hash": hash, "approve": true or false, "extent": how much of it was shown}, with
+    "also": [[id, hash], …] for the other approvals that it answers."""
 
 
 class File(NamedTuple):

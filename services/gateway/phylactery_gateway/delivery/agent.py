@@ -93,7 +93,7 @@ class Agent:
             await self.of(conversation).end_lift(timeout=_CALL_SECONDS)
 
     async def _answer(self, client: PhylacteryClient, turn: Turn) -> None:
-        """Answer exactly one approval, by its id and the hash of the arguments that were shown. Raise NotWaitingError.
+        """Answer exactly the approvals of a button, by id and the hash of what was shown. Raise NotWaitingError.
 
         What comes of it is told in the thread. The same turn again is the same answer, also after it closed its
         approval.
@@ -103,6 +103,7 @@ class Agent:
                 turn.approval_id,
                 turn.args_hash,
                 approve=turn.approve,
+                also=turn.also,
                 wait=False,
                 request_id=turn.turn_id,
                 timeout=_CALL_SECONDS,

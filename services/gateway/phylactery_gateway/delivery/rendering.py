@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from phylactery.agent.v1 import event_pb2
-from phylactery_client.cards import SELF_CLASS, Extent, shown_call
+from phylactery_client.cards import SELF_CLASS, Extent, in_order, one_sign, shown_call
 from phylactery_client.decode import decode
 from phylactery_client.results import ApprovalArgument, Event, PendingApproval
 
@@ -127,16 +127,42 @@ class Renderer:
         return Renderer(self._limits, card.language or self._language)
 
     def card(self, text: str, card: PendingApproval) -> Sequence[Outgoing]:
-        """Return the messages of a card: of each call, with two buttons that answer that call alone.
+        """Return the messages of a card: of all calls that are one plan, or of each call, with two buttons for it alone.
 
         What a form submits is in the agent's text, in the form's words and with dots for what is sensitive.
         """
-        calls = (card, *card.also)
+        calls = in_order(card)
         if len(calls) == 1:
             reviewed = bool(text) and card.tool == _SUBMIT_FORM
             return self._call(text or self._question(card), replace(card, arguments=()) if reviewed else card)
+        if one_sign(card) and (plan := self._plan(text, calls)) is not None:
+            return [plan]
         told = [Outgoing(text)] if text else []
         return [*told, *(message for one in calls for message in self._call(self._question(one), one))]
+
+    def _plan(self, text: str, calls: Sequence[PendingApproval]) -> Outgoing | None:
+        """Return one message with every call in it and two buttons for all of them, None if there is no room for that."""
+        asks = text if text and "\n" not in text else say("may_i_all", self._language, count=len(calls))
+        lines = [asks]
+        for number, one in enumerate(calls, 1):
+            named = [self._argument(argument) for argument in one.arguments]
+            lines += ["", f"{number}. {_one_line(one.action or one.tool)}"]
+            lines += [f"{name}: {value}" for name, value in named]
+            lines += self._why(one, self._limits.body)
+        if len("\n".join(lines)) > self._limits.body:
+            return None
+        first, *others = calls
+        bound = {
+            "approval": first.approval_id,
+            "args_hash": first.args_hash,
+            "high_risk": False,
+            "extent": Extent.WHOLE,
+        }
+        bound |= {"also": [[one.approval_id, one.args_hash] for one in others]}
+        yes, no = say("yes", self._language), say("no", self._language)
+        options = (Option(yes, {**bound, "approve": True}), Option(no, {**bound, "approve": False}))
+        in_words = say("answer_in_words", self._language, yes=yes, no=no)
+        return Outgoing("\n".join(lines), options, in_words=in_words)
 
     def whole(self, one: PendingApproval) -> Sequence[Outgoing]:
         """Return the messages of a call that has all of its values, with the buttons under the last."""
@@ -186,7 +212,7 @@ class Renderer:
         room, before = self._limits.body - self._note_room(one), dict[int, Sequence[str]]()
         is_question = len(text) <= room // 2 and ("\n" not in text or one.tool == _SUBMIT_FORM)
         head = [text] if is_question else [self._question(one)]
-        careful = [say("high_risk", self._language)] if shown_call(one).high_risk else []
+        careful = self._why(one, room // 3)
         named = [self._argument(argument) for argument in one.arguments]
         lines = [f"{name}: {value}" for name, value in named]
         while sum(map(len, lines)) + len(lines) > room - len("\n".join([*head, *careful])):
@@ -201,6 +227,17 @@ class Renderer:
         messages = sum(len(part) // self._limits.text + 1 for part in told)
         fits = len("\n".join(lines)) <= room and messages <= most
         return [Outgoing(part) for part in told[:most]], lines, fits
+
+    def _why(self, one: PendingApproval, room: int) -> Sequence[str]:
+        """Return why it is asked and what a yes does, in as many whole sentences as there is room for."""
+        if not one.why:  # from an older agent
+            return [say("high_risk", self._language)] if shown_call(one).high_risk else []
+        lines = list[str]()
+        for sentence in one.why:
+            line = f"• {_one_line(sentence)}"
+            if len("\n".join([*lines, line])) <= room:
+                lines.append(line)
+        return lines
 
     def _note_room(self, one: PendingApproval) -> int:
         """Return how much room in the message with the buttons is for the line that says that a part is left out."""

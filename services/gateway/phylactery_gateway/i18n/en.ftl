@@ -30,6 +30,7 @@ withdraw = Withdraw
 withdraw_in_words = Answer “{ $no }” to withdraw it.
 choose = Choose
 may_i = May I { $action }?
+may_i_all = May I do these { $count } things?
 other_person = Before I { $action }, somebody else has to approve it; I'll go on once they have answered.
 arg_path = file
 arg_content = text

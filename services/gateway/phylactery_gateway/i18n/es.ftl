@@ -30,6 +30,7 @@ withdraw = Retirar
 withdraw_in_words = Responde «{ $no }» para retirarlo.
 choose = Elegir
 may_i = ¿Puedo { $action }?
+may_i_all = ¿Puedo hacer estas { $count } cosas?
 other_person = Antes de { $action } hace falta que otra persona lo apruebe; sigo cuando responda.
 arg_path = archivo
 arg_content = texto

@@ -34,7 +34,11 @@ def before(connection: Connection, conversation_id: str, written_us: int, quotes
         query = query.where(outbox.c.sent_us.between(1, written_us - _READING_US))
     rows = connection.execute(query.order_by(outbox.c.position.desc()).limit(1 if quotes else _LAST_ROWS)).all()
     shown = tuple(_shown(connection, row) for row in reversed(rows))
-    return Before(shown, _answered(connection, conversation_id), quoted=bool(quotes))
+    answered = _answered(connection, conversation_id)
+    # a button of a plan answers all of it, and its turn names the first
+    plans = (one.calls for one in shown if one.calls and one.calls[0].approval_id in answered)
+    answered |= {call.approval_id for calls in plans for call in calls}
+    return Before(shown, answered, quoted=bool(quotes))
 
 
 def pressed(connection: Connection, conversation_id: str, outbox_id: str, number: int) -> Mapping[str, Any]:
@@ -95,15 +99,13 @@ def _shown(connection: Connection, row: sa.Row[Any]) -> ShownMessage:
         return ShownMessage(row.outbox_id, row.sent_us, source, choices=len(message.options) if numbered else 0)
     own = any(one.does.get("approve") for one in message.options)
     extent = Extent(asks.get("extent", Extent.WHOLE))
-    call = ShownCall(
-        str(asks["approval"]),
-        str(asks["args_hash"]),
-        extent if _was_sent(connection, row, source) else Extent.HIDDEN,
-        own,
-        asks.get("high_risk") is not False,  # one from before its risk was noted may be
-        bool(asks.get("form")),
+    sent = extent if _was_sent(connection, row, source) else Extent.HIDDEN
+    high = asks.get("high_risk") is not False  # one from before its risk was noted may be
+    calls = tuple(
+        ShownCall(str(name), str(args_hash), sent, own, high, bool(asks.get("form")))
+        for name, args_hash in ((asks["approval"], asks["args_hash"]), *asks.get("also", ()))
     )
-    return ShownMessage(row.outbox_id, row.sent_us, source, (call,))
+    return ShownMessage(row.outbox_id, row.sent_us, source, calls)
 
 
 def _was_sent(connection: Connection, row: sa.Row[Any], source: str) -> bool:

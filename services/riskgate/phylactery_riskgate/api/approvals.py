@@ -74,6 +74,7 @@ def approval(seen: ApprovalSeen) -> types_pb2.Approval:
         arguments_left_out=seen.view.left_out,
         answerable=seen.answerable,
         stakes=stakes(record.stakes),
+        why=[types_pb2.AskedBecause(code=one.code, message=one.message, message_es=one.message_es) for one in seen.why],
     )
     if record.decide_us:
         message.decide_time.CopyFrom(to_timestamp(record.decide_us))

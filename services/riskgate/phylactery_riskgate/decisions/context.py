@@ -48,6 +48,7 @@ from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.evidence import TaskReader
 from phylactery_riskgate.domain.policy.usage import UsageReader
 from phylactery_riskgate.domain.views.view import CallView, call_view
+from phylactery_riskgate.domain.views.why import Line, why_asked
 from phylactery_riskgate.keys.live import LiveKeys
 from phylactery_riskgate.notices.outbox import Outbox
 from phylactery_riskgate.store import approvals as approval_rows
@@ -115,6 +116,8 @@ class ApprovalSeen:
     compared_id: str = ""
     answerable: bool = False
     args_hash: str = ""
+    why: tuple[Line, ...] = ()
+    """Why it is asked and what a yes does; empty in lists and streams, and once the values were erased."""
 
 
 class _Patience:
@@ -374,6 +377,8 @@ class DecisionContext:
             return seen
         if listed:
             return replace(seen, view=call_view(bound, tool, task=told.facts, room=_LISTED_ROOM))
+        own_words = viewer.subject == approval.requester
+        seen = replace(seen, why=why_asked(tool, bound, told.facts, policies, own_words=own_words))
         last = approval_rows.find_last_approved(
             connection,
             approval.tenant,

@@ -140,6 +140,33 @@ notices_field_expires = Until
 notices_field_approval_id = Approval
 notices_field_execution_id = Execution
 
+## Why a person is asked, and what a yes does, on a card
+
+why_always = I ask before I do this.
+why_quoted = “{ $words }”: { $sentence }
+why_unclear = I am not sure what to make of “{ $words }”.
+why_whom = You did not say to whom; it would go to { $value }.
+why_unsaid = You did not say { $value } yourself.
+why_listed = You did not say { $value } in these words.
+why_spelled = You wrote { $value } in another way.
+why_pointed = I have { $value } from what you told me to look at, not from you.
+why_dictated = Part of it may be somebody else's words.
+why_address = It is an address that you did not write.
+why_reader = I may have understood you wrong.
+why_form = I send what you filled in only when you have seen it.
+why_form_other = Somebody else has to agree to this form.
+why_two = Two people have to agree to this.
+why_card = There is a card number in it.
+why_secret = There is a password or a key in it.
+why_spends = This spends { $amount }.
+why_spends_unknown = This spends something, and I cannot tell how much.
+why_arrives = It would arrive at { $whom }.
+why_public = Anybody could see it.
+why_destroys = This deletes something.
+why_guards = This changes what protects something: a lock, a password, a permission or a rule.
+why_executed = Other programs run or obey a file of this name.
+why_final = It cannot be taken back.
+
 ## riskgate approvals
 
 approvals_approval = approval

@@ -138,6 +138,33 @@ notices_field_expires = Hasta
 notices_field_approval_id = Aprobación
 notices_field_execution_id = Ejecución
 
+## Por qué se pregunta a una persona, y qué hace un sí, en una tarjeta
+
+why_always = Antes de hacer esto pregunto.
+why_quoted = «{ $words }»: { $sentence }
+why_unclear = No sé bien cómo entender «{ $words }».
+why_whom = No dijiste a quién; iría a { $value }.
+why_unsaid = No dijiste { $value }.
+why_listed = No dijiste { $value } con esas palabras.
+why_spelled = Escribiste { $value } de otra manera.
+why_pointed = { $value } lo tengo de lo que me pediste mirar, no de ti.
+why_dictated = Una parte pueden ser palabras de otra persona.
+why_address = Es una dirección que no escribiste.
+why_reader = Puede que te haya entendido mal.
+why_form = Solo envío lo que rellenaste cuando lo has visto.
+why_form_other = Otra persona tiene que aceptar este formulario.
+why_two = Dos personas tienen que aceptar esto.
+why_card = Contiene un número de tarjeta.
+why_secret = Contiene una contraseña o una clave.
+why_spends = Esto gasta { $amount }.
+why_spends_unknown = Esto gasta algo, y no sé cuánto.
+why_arrives = Le llegaría a { $whom }.
+why_public = Cualquiera podría verlo.
+why_destroys = Esto borra algo.
+why_guards = Esto cambia algo que protege: una cerradura, una contraseña, un permiso o una regla.
+why_executed = Otros programas ejecutan u obedecen un archivo con este nombre.
+why_final = No se puede deshacer.
+
 ## riskgate approvals
 
 approvals_approval = aprobación

@@ -470,6 +470,8 @@ class ApprovalRequired(_message.Message):
     ACTION_FIELD_NUMBER: _builtins.int
     RUN_ID_FIELD_NUMBER: _builtins.int
     LANGUAGE_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    STAKES_FIELD_NUMBER: _builtins.int
     approval_id: _builtins.str
     """approval_id identifies the approval."""
     tool: _builtins.str
@@ -496,6 +498,11 @@ class ApprovalRequired(_message.Message):
     """language is the language of action, "es" or "en": a sentence around action is in the same one. Empty in cards of
     older agent versions.
     """
+    stakes: _builtins.str
+    """stakes is how much this call can do: low, medium, high or critical; empty if RiskGate does not say. It is fetched with
+    the arguments. A call of high or critical stakes or risk is shown before the others of its card, and is not approved
+    by one button, digit or sign for all of them.
+    """
     @_builtins.property
     def arguments(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApprovalArgument]:
         """arguments is RiskGate's view of the bound arguments, control arguments first. It is fetched when the event is sent
@@ -510,8 +517,16 @@ class ApprovalRequired(_message.Message):
     @_builtins.property
     def also(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApprovalRequired]:
         """also are the other calls of the turn that need approval by the same person, in their order. They are shown together
-        with this one as one card. Each has its own id, arguments, hash and code, and an empty also. The run waits for the
-        first one and reaches the others in this order.
+        with this one as one card, at most seven: a turn with more of them, or with one that is too long to be shown whole,
+        asks about each by itself. Each has its own id, arguments, hash and code, and an empty also. The run waits for the
+        first one and reaches the others in this order; a person is shown those of high stakes first.
+        """
+
+    @_builtins.property
+    def why(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """why is why the agent asks, and after that what a yes does that the arguments alone do not tell: it spends 20 EUR, it
+        would arrive at eve@example.com, it cannot be taken back. Each is a sentence in language, to be shown with the call. It
+        is fetched when the event is sent to the requester and is never stored by the agent.
         """
 
     def __init__(
@@ -529,10 +544,12 @@ class ApprovalRequired(_message.Message):
         action: _builtins.str = ...,
         run_id: _builtins.str = ...,
         language: _builtins.str = ...,
+        why: _abc.Iterable[_builtins.str] | None = ...,
+        stakes: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "also", b"also", "approval_class", b"approval_class", "approval_id", b"approval_id", "args_hash", b"args_hash", "arguments", b"arguments", "code", b"code", "expire_time", b"expire_time", "language", b"language", "risk", b"risk", "run_id", b"run_id", "tool", b"tool"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "also", b"also", "approval_class", b"approval_class", "approval_id", b"approval_id", "args_hash", b"args_hash", "arguments", b"arguments", "code", b"code", "expire_time", b"expire_time", "language", b"language", "risk", b"risk", "run_id", b"run_id", "stakes", b"stakes", "tool", b"tool", "why", b"why"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

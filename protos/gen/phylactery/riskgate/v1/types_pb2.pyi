@@ -595,6 +595,7 @@ class Approval(_message.Message):
     ARGUMENTS_LEFT_OUT_FIELD_NUMBER: _builtins.int
     ANSWERABLE_FIELD_NUMBER: _builtins.int
     STAKES_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """id is opaque, [A-Za-z0-9_-], at least 6 characters."""
     state: Global___ApprovalState.ValueType
@@ -671,6 +672,13 @@ class Approval(_message.Message):
     def policies(self) -> _containers.RepeatedCompositeFieldContainer[Global___PolicyTitle]:
         """policies are the titles of these policies, in both languages."""
 
+    @_builtins.property
+    def why(self) -> _containers.RepeatedCompositeFieldContainer[Global___AskedBecause]:
+        """why is why a person is asked, and after that what a yes does that the arguments alone do not tell: it costs something,
+        it arrives at somebody, it cannot be taken back. At most 8 sentences. Empty in lists and streams, and once the values
+        were erased.
+        """
+
     def __init__(
         self,
         *,
@@ -701,11 +709,44 @@ class Approval(_message.Message):
         arguments_left_out: _builtins.int = ...,
         answerable: _builtins.bool = ...,
         stakes: Global___Stakes.ValueType = ...,
+        why: _abc.Iterable[Global___AskedBecause] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "decide_time", b"decide_time", "expire_time", b"expire_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answerable", b"answerable", "approval_class", b"approval_class", "args_hash", b"args_hash", "arguments", b"arguments", "arguments_left_out", b"arguments_left_out", "attempts_left", b"attempts_left", "closed_reason", b"closed_reason", "code", b"code", "compared_approval_id", b"compared_approval_id", "create_time", b"create_time", "decide_time", b"decide_time", "decided_by", b"decided_by", "decision_id", b"decision_id", "expire_time", b"expire_time", "id", b"id", "policies", b"policies", "policy_ids", b"policy_ids", "requester", b"requester", "risk", b"risk", "run_id", b"run_id", "stakes", b"stakes", "state", b"state", "thread_id", b"thread_id", "tool", b"tool", "tool_call_id", b"tool_call_id", "votes", b"votes", "votes_needed", b"votes_needed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answerable", b"answerable", "approval_class", b"approval_class", "args_hash", b"args_hash", "arguments", b"arguments", "arguments_left_out", b"arguments_left_out", "attempts_left", b"attempts_left", "closed_reason", b"closed_reason", "code", b"code", "compared_approval_id", b"compared_approval_id", "create_time", b"create_time", "decide_time", b"decide_time", "decided_by", b"decided_by", "decision_id", b"decision_id", "expire_time", b"expire_time", "id", b"id", "policies", b"policies", "policy_ids", b"policy_ids", "requester", b"requester", "risk", b"risk", "run_id", b"run_id", "stakes", b"stakes", "state", b"state", "thread_id", b"thread_id", "tool", b"tool", "tool_call_id", b"tool_call_id", "votes", b"votes", "votes_needed", b"votes_needed", "why", b"why"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Approval: _TypeAlias = Approval  # noqa: Y015
+
+@_typing.final
+class AskedBecause(_message.Message):
+    """AskedBecause is one sentence of a card. It may quote values of the call, as ArgumentView shows them, and to the requester
+    also words of the request that were not clear.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    MESSAGE_ES_FIELD_NUMBER: _builtins.int
+    code: _builtins.str
+    """code is a stable code for programs, for example UNCLEAR, WHOM, CARD, SPENDS, ARRIVES, FINAL."""
+    message: _builtins.str
+    """message is the sentence in English."""
+    message_es: _builtins.str
+    """message_es is the sentence in Spanish."""
+    def __init__(
+        self,
+        *,
+        code: _builtins.str = ...,
+        message: _builtins.str = ...,
+        message_es: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "message", b"message", "message_es", b"message_es"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AskedBecause: _TypeAlias = AskedBecause  # noqa: Y015

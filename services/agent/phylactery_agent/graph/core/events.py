@@ -191,6 +191,7 @@ def approval_update(decision: GateDecision) -> dict[str, Any]:
             tool=approval.tool,
             risk=approval.risk,
             expire_us=approval.expire_us,
+            stakes=approval.stakes,
         ),
     }
 
@@ -211,6 +212,11 @@ def approval_fields(
         "approval_class": approval["approval_class"],
         "expire_time": rfc3339(approval["expire_us"]),
     }
+
+
+def is_high(approval: ApprovalState) -> bool:
+    """Return True if an approval is named before the others of its card."""
+    return not {approval["risk"], approval.get("stakes", "")}.isdisjoint({"high", "critical"})
 
 
 def card_told(state: AgentState, context: TurnContext) -> Told:

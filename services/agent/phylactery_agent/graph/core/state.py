@@ -109,6 +109,7 @@ class ApprovalState(TypedDict):
     tool: str
     risk: str
     expire_us: int
+    stakes: NotRequired[str]
 
 
 class AskedAhead(ApprovalState):

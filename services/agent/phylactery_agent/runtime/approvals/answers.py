@@ -126,12 +126,18 @@ class ApprovalAnswers:
             self._question(info, numbers.get(name, 0), is_open=name in waiting)
             for name, info in zip(named, found, strict=True)
         ]
-        # places are those of what was shown only if that is all that waits, in the order in which the agent names it
-        in_order = [one for one in named if one in waiting and one in numbers] == list(waiting)
+        # places are those of what was shown only if that is all that waits, in the order in which the agent names it:
+        # card by card, what is of high stakes first
+        infos = {info.id: info for info in found if info is not None}
+        runs_in_order = list(dict.fromkeys(run.run_id for run in waiting.values()))
+        displayed = sorted(
+            waiting,
+            key=lambda name: (runs_in_order.index(waiting[name].run_id), name not in infos or not infos[name].high),
+        )
+        in_order = [one for one in named if one in waiting and one in numbers] == displayed
         read = read_choices(text, questions, in_order=in_order)
         if read is None or not await self._says_enough(owner, thread_id, read, waiting):
             return None
-        infos = {info.id: info for info in found if info is not None}
         hashes = {one.approval_id: one.args_hash for one in shown}
         said = {name: read.answers[at] == "yes" for at, name in enumerate(named) if at in read.answers}
         counts = {

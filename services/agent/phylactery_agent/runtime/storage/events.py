@@ -21,7 +21,7 @@ from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
 _PAGE = 50
 _PAGE_CHARACTERS = 64 * 1024
 """Maximum size of one page in characters, unless one event is longer: a slow reader keeps it in memory."""
-_NEVER_STORED = frozenset({"code", "arguments"})
+_NEVER_STORED = frozenset({"code", "arguments", "why", "stakes"})
 """Fields of approval_required that are fetched when the event is sent and never stored."""
 SPOKEN = frozenset({"message", "message_delta", "approval_required", "file"})
 """Events by which the agent says something. None is stored while a person has the thread."""

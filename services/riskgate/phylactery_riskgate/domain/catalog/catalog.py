@@ -307,7 +307,9 @@ def _check_amount(document: Document, where: Place, entry: ToolEntry) -> None:
     if entry.amount is None:
         return
     if entry.amount.currency and entry.currency:
-        raise document.error((*where, "amount", "currency"), f"{entry.currency} says the currency already; leave one out")
+        raise document.error(
+            (*where, "amount", "currency"), f"{entry.currency} says the currency already; leave one out"
+        )
     role = entry.roles.get(entry.amount.pointer)
     if entry.amount.unit != "whole" and role not in {None, "amount"}:
         raise document.error((*where, "roles", entry.amount.pointer), "is counted as an amount, so its role is amount")

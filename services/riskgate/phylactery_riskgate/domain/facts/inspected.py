@@ -48,7 +48,7 @@ def inspection_value(tool: CatalogTool, bound: BoundCall, mentions: Mentions) ->
     by = mentions.part(_BY)
     whole = any(mentions.part(name) is not None for name in _FOUND)
     found = {
-        name: _inspected(name, value)
+        name: findings_in(name, value)
         for name, value in bound.arguments.items()
         if whole or (by is not None and by.part(name) is not None)
     }
@@ -67,7 +67,7 @@ def _told(findings: tuple[Finding, ...]) -> dict[str, Any]:
     }
 
 
-def _inspected(name: str, value: Any) -> tuple[Finding, ...]:
+def findings_in(name: str, value: Any) -> tuple[Finding, ...]:
     """Inspect one argument and everything inside it as one text, with one line for each text and number."""
     text = "\n".join(_lines(name, value))
     return inspect(text) if text else ()

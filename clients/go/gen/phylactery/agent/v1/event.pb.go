@@ -972,8 +972,9 @@ type ApprovalRequired struct {
 	// is sent to the requester, and is empty once the approval is answered.
 	ArgsHash string `protobuf:"bytes,8,opt,name=args_hash,json=argsHash,proto3" json:"args_hash,omitempty"`
 	// also are the other calls of the turn that need approval by the same person, in their order. They are shown together
-	// with this one as one card. Each has its own id, arguments, hash and code, and an empty also. The run waits for the
-	// first one and reaches the others in this order.
+	// with this one as one card, at most seven: a turn with more of them, or with one that is too long to be shown whole,
+	// asks about each by itself. Each has its own id, arguments, hash and code, and an empty also. The run waits for the
+	// first one and reaches the others in this order; a person is shown those of high stakes first.
 	Also []*ApprovalRequired `protobuf:"bytes,9,rep,name=also,proto3" json:"also,omitempty"`
 	// action is what the tool does, in the language of the run and phrased to follow "may I": "write text to a file".
 	// Empty in cards of older agent versions; use tool instead.
@@ -982,7 +983,15 @@ type ApprovalRequired struct {
 	RunId string `protobuf:"bytes,11,opt,name=run_id,json=runId,proto3" json:"run_id,omitempty"`
 	// language is the language of action, "es" or "en": a sentence around action is in the same one. Empty in cards of
 	// older agent versions.
-	Language      string `protobuf:"bytes,12,opt,name=language,proto3" json:"language,omitempty"`
+	Language string `protobuf:"bytes,12,opt,name=language,proto3" json:"language,omitempty"`
+	// why is why the agent asks, and after that what a yes does that the arguments alone do not tell: it spends 20 EUR, it
+	// would arrive at eve@example.com, it cannot be taken back. Each is a sentence in language, to be shown with the call. It
+	// is fetched when the event is sent to the requester and is never stored by the agent.
+	Why []string `protobuf:"bytes,13,rep,name=why,proto3" json:"why,omitempty"`
+	// stakes is how much this call can do: low, medium, high or critical; empty if RiskGate does not say. It is fetched with
+	// the arguments. A call of high or critical stakes or risk is shown before the others of its card, and is not approved
+	// by one button, digit or sign for all of them.
+	Stakes        string `protobuf:"bytes,14,opt,name=stakes,proto3" json:"stakes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1097,6 +1106,20 @@ func (x *ApprovalRequired) GetRunId() string {
 func (x *ApprovalRequired) GetLanguage() string {
 	if x != nil {
 		return x.Language
+	}
+	return ""
+}
+
+func (x *ApprovalRequired) GetWhy() []string {
+	if x != nil {
+		return x.Why
+	}
+	return nil
+}
+
+func (x *ApprovalRequired) GetStakes() string {
+	if x != nil {
+		return x.Stakes
 	}
 	return ""
 }
@@ -1761,7 +1784,7 @@ const file_phylactery_agent_v1_event_proto_rawDesc = "" +
 	"\vdecision_id\x18\x05 \x01(\tR\n" +
 	"decisionId\x12\x1d\n" +
 	"\n" +
-	"policy_ids\x18\x06 \x03(\tR\tpolicyIds\"\xbb\x03\n" +
+	"policy_ids\x18\x06 \x03(\tR\tpolicyIds\"\xe5\x03\n" +
 	"\x10ApprovalRequired\x12\x1f\n" +
 	"\vapproval_id\x18\x01 \x01(\tR\n" +
 	"approvalId\x12\x12\n" +
@@ -1777,7 +1800,9 @@ const file_phylactery_agent_v1_event_proto_rawDesc = "" +
 	"\x06action\x18\n" +
 	" \x01(\tR\x06action\x12\x15\n" +
 	"\x06run_id\x18\v \x01(\tR\x05runId\x12\x1a\n" +
-	"\blanguage\x18\f \x01(\tR\blanguage\"u\n" +
+	"\blanguage\x18\f \x01(\tR\blanguage\x12\x10\n" +
+	"\x03why\x18\r \x03(\tR\x03why\x12\x16\n" +
+	"\x06stakes\x18\x0e \x01(\tR\x06stakes\"u\n" +
 	"\x10ApprovalArgument\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
 	"\adisplay\x18\x02 \x01(\tR\adisplay\x12\x18\n" +

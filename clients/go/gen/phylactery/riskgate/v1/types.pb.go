@@ -1095,7 +1095,11 @@ type Approval struct {
 	// and has not approved it already.
 	Answerable bool `protobuf:"varint,26,opt,name=answerable,proto3" json:"answerable,omitempty"`
 	// stakes is how much the call can do. Unspecified for approvals created by a version of RiskGate without this field.
-	Stakes        Stakes `protobuf:"varint,27,opt,name=stakes,proto3,enum=phylactery.riskgate.v1.Stakes" json:"stakes,omitempty"`
+	Stakes Stakes `protobuf:"varint,27,opt,name=stakes,proto3,enum=phylactery.riskgate.v1.Stakes" json:"stakes,omitempty"`
+	// why is why a person is asked, and after that what a yes does that the arguments alone do not tell: it costs something,
+	// it arrives at somebody, it cannot be taken back. At most 8 sentences. Empty in lists and streams, and once the values
+	// were erased.
+	Why           []*AskedBecause `protobuf:"bytes,28,rep,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1319,6 +1323,78 @@ func (x *Approval) GetStakes() Stakes {
 	return Stakes_STAKES_UNSPECIFIED
 }
 
+func (x *Approval) GetWhy() []*AskedBecause {
+	if x != nil {
+		return x.Why
+	}
+	return nil
+}
+
+// AskedBecause is one sentence of a card. It may quote values of the call, as ArgumentView shows them, and to the requester
+// also words of the request that were not clear.
+type AskedBecause struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// code is a stable code for programs, for example UNCLEAR, WHOM, CARD, SPENDS, ARRIVES, FINAL.
+	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	// message is the sentence in English.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// message_es is the sentence in Spanish.
+	MessageEs     string `protobuf:"bytes,3,opt,name=message_es,json=messageEs,proto3" json:"message_es,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskedBecause) Reset() {
+	*x = AskedBecause{}
+	mi := &file_phylactery_riskgate_v1_types_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskedBecause) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskedBecause) ProtoMessage() {}
+
+func (x *AskedBecause) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_types_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskedBecause.ProtoReflect.Descriptor instead.
+func (*AskedBecause) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_types_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *AskedBecause) GetCode() string {
+	if x != nil {
+		return x.Code
+	}
+	return ""
+}
+
+func (x *AskedBecause) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *AskedBecause) GetMessageEs() string {
+	if x != nil {
+		return x.MessageEs
+	}
+	return ""
+}
+
 var File_phylactery_riskgate_v1_types_proto protoreflect.FileDescriptor
 
 const file_phylactery_riskgate_v1_types_proto_rawDesc = "" +
@@ -1361,7 +1437,7 @@ const file_phylactery_riskgate_v1_types_proto_rawDesc = "" +
 	"\vPolicyTitle\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x19\n" +
-	"\btitle_es\x18\x03 \x01(\tR\atitleEs\"\xc4\b\n" +
+	"\btitle_es\x18\x03 \x01(\tR\atitleEs\"\xfc\b\n" +
 	"\bApproval\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12;\n" +
 	"\x05state\x18\x02 \x01(\x0e2%.phylactery.riskgate.v1.ApprovalStateR\x05state\x12%\n" +
@@ -1399,7 +1475,13 @@ const file_phylactery_riskgate_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"answerable\x18\x1a \x01(\bR\n" +
 	"answerable\x126\n" +
-	"\x06stakes\x18\x1b \x01(\x0e2\x1e.phylactery.riskgate.v1.StakesR\x06stakes*j\n" +
+	"\x06stakes\x18\x1b \x01(\x0e2\x1e.phylactery.riskgate.v1.StakesR\x06stakes\x126\n" +
+	"\x03why\x18\x1c \x03(\v2$.phylactery.riskgate.v1.AskedBecauseR\x03why\"[\n" +
+	"\fAskedBecause\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1d\n" +
+	"\n" +
+	"message_es\x18\x03 \x01(\tR\tmessageEs*j\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eDECISION_ALLOW\x10\x01\x12\x1a\n" +
@@ -1470,7 +1552,7 @@ func file_phylactery_riskgate_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_phylactery_riskgate_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_phylactery_riskgate_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_phylactery_riskgate_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_phylactery_riskgate_v1_types_proto_goTypes = []any{
 	(Decision)(0),                 // 0: phylactery.riskgate.v1.Decision
 	(RiskLevel)(0),                // 1: phylactery.riskgate.v1.RiskLevel
@@ -1486,27 +1568,29 @@ var file_phylactery_riskgate_v1_types_proto_goTypes = []any{
 	(*ArgumentView)(nil),          // 11: phylactery.riskgate.v1.ArgumentView
 	(*PolicyTitle)(nil),           // 12: phylactery.riskgate.v1.PolicyTitle
 	(*Approval)(nil),              // 13: phylactery.riskgate.v1.Approval
-	(*structpb.Struct)(nil),       // 14: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*AskedBecause)(nil),          // 14: phylactery.riskgate.v1.AskedBecause
+	(*structpb.Struct)(nil),       // 15: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
 }
 var file_phylactery_riskgate_v1_types_proto_depIdxs = []int32{
-	14, // 0: phylactery.riskgate.v1.ToolCall.arguments_struct:type_name -> google.protobuf.Struct
+	15, // 0: phylactery.riskgate.v1.ToolCall.arguments_struct:type_name -> google.protobuf.Struct
 	6,  // 1: phylactery.riskgate.v1.ArgumentView.marks:type_name -> phylactery.riskgate.v1.ArgumentMark
 	5,  // 2: phylactery.riskgate.v1.ArgumentView.change:type_name -> phylactery.riskgate.v1.ArgumentChange
 	7,  // 3: phylactery.riskgate.v1.ArgumentView.origin:type_name -> phylactery.riskgate.v1.ArgumentOrigin
 	4,  // 4: phylactery.riskgate.v1.Approval.state:type_name -> phylactery.riskgate.v1.ApprovalState
 	1,  // 5: phylactery.riskgate.v1.Approval.risk:type_name -> phylactery.riskgate.v1.RiskLevel
 	11, // 6: phylactery.riskgate.v1.Approval.arguments:type_name -> phylactery.riskgate.v1.ArgumentView
-	15, // 7: phylactery.riskgate.v1.Approval.create_time:type_name -> google.protobuf.Timestamp
-	15, // 8: phylactery.riskgate.v1.Approval.expire_time:type_name -> google.protobuf.Timestamp
-	15, // 9: phylactery.riskgate.v1.Approval.decide_time:type_name -> google.protobuf.Timestamp
+	16, // 7: phylactery.riskgate.v1.Approval.create_time:type_name -> google.protobuf.Timestamp
+	16, // 8: phylactery.riskgate.v1.Approval.expire_time:type_name -> google.protobuf.Timestamp
+	16, // 9: phylactery.riskgate.v1.Approval.decide_time:type_name -> google.protobuf.Timestamp
 	12, // 10: phylactery.riskgate.v1.Approval.policies:type_name -> phylactery.riskgate.v1.PolicyTitle
 	2,  // 11: phylactery.riskgate.v1.Approval.stakes:type_name -> phylactery.riskgate.v1.Stakes
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	14, // 12: phylactery.riskgate.v1.Approval.why:type_name -> phylactery.riskgate.v1.AskedBecause
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_riskgate_v1_types_proto_init() }
@@ -1524,7 +1608,7 @@ func file_phylactery_riskgate_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_phylactery_riskgate_v1_types_proto_rawDesc), len(file_phylactery_riskgate_v1_types_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -24,7 +24,7 @@ from phylactery_agent.graph.core.events import (
     what_waits,
 )
 from phylactery_agent.graph.core.state import AgentState, AskedAhead
-from phylactery_agent.i18n.texts import error_text, named, say, step_text, tool_title
+from phylactery_agent.i18n.texts import error_text, say, step_text, tool_title
 from phylactery_agent.ports import EffectState, GateRefusedError, GateUnavailableError, TurnContext
 from phylactery_agent.rules.intents import ApprovalReply, parse_reply
 
@@ -187,8 +187,11 @@ def _noted(state: AgentState, context: TurnContext, answers: Mapping[str, str]) 
     """Record that later calls of the card were answered, and report what is left to answer."""
     language, told = state["language"], list[str]()
     for answer in sorted({*answers.values()}):
-        tools = [one["tool"] for one in state["asked_ahead"] if answers.get(one["approval_id"]) == answer]
-        told.append(say(f"ahead_{answer.lower()}", language, tool=named(tools, language, context.tools)))
+        asked = [one for one in state["asked_ahead"] if answers.get(one["approval_id"]) == answer]
+        steps = [
+            step_text(step_description(state, one["step_id"]), one["tool"], language, context.tools) for one in asked
+        ]
+        told.append(say(f"ahead_{answer.lower()}", language, steps="; ".join(steps)))
     after = [
         AskedAhead(**{**one, "state": answers.get(one["approval_id"], one["state"])}) for one in state["asked_ahead"]
     ]
@@ -222,7 +225,8 @@ async def _close(state: AgentState, context: TurnContext, directive: str) -> Out
     reply = parse_reply(state["incoming"]["text"])
     rejected = _refused_with(reply, context) if reply is not None else ()
     step = step_description(state, str(state["current_step"] or ""))
-    note = say(directive, state["language"], action=step_text(step, tool["name"], state["language"], context.tools))
+    key = "rejected_of_several" if directive == "rejected" and len(state["plan"]) > 1 else directive
+    note = say(key, state["language"], action=step_text(step, tool["name"], state["language"], context.tools))
     return Command(
         goto="Supervisor",
         update={

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery_chassis.util.crashpoints import reach
 
-from phylactery_agent.graph.core.events import AWAITING_APPROVAL, SELF_CLASS, card_told
+from phylactery_agent.graph.core.events import AWAITING_APPROVAL, SELF_CLASS, card_told, is_high
 from phylactery_agent.graph.core.state import AgentState
 from phylactery_agent.i18n.texts import named, say
 from phylactery_agent.ports import TurnContext
@@ -22,7 +22,8 @@ async def await_approval(state: AgentState, runtime: Runtime[TurnContext]) -> Co
     told = card_told(state, runtime.context)
     await runtime.context.events.emit(told)
     reach("agent.3b")
-    card, language = [told.payload, *told.payload.get("also", ())], state["language"]
+    open_ones = (approval, *(one for one in state["asked_ahead"] if one["state"] == "PENDING"))
+    card, language = sorted(open_ones, key=lambda one: not is_high(one)), state["language"]  # as clients show it
     own = approval["approval_class"] == SELF_CLASS
     titles = named([fields["tool"] for fields in card], language, runtime.context.tools)
     key = "approvals_required" if len(card) > 1 else "approval_required" if own else "approval_required_other"

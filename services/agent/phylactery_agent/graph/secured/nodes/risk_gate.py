@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final, Literal
 
 from langgraph.runtime import Runtime
@@ -23,8 +24,10 @@ from phylactery_agent.graph.secured.nodes.executor import known_after, note_prop
 from phylactery_agent.i18n.texts import error_text, say
 from phylactery_agent.ports import ApprovalInfo, GateDecision, GateRefusedError, GateUnavailableError, TurnContext
 
-MAX_ASKED_AHEAD: Final = 4
-"""Number of further calls on a card: the default bundle allows five pending approvals per thread."""
+MAX_PLAN_STEPS: Final = 8
+"""The number of calls of one question: of more, each is asked about by itself."""
+_LONGEST_SHOWN: Final = 1_900
+"""A text of fewer characters is shown whole (RiskGate leaves out the middle of 2,000)."""
 
 _LOSES: Final = frozenset({"VALUE_MASKED", "READ_IN_PART"})
 """Reasons that say what would be lost; the person reads them with the question."""
@@ -82,7 +85,8 @@ async def _asked(state: AgentState, context: TurnContext, decision: GateDecision
     if approval.id in context.also_answered or approval.state != "PENDING":
         return Command(goto="ApprovalHandler", update={**update, "awaiting_approval": False, "asked_ahead": left})
     decisions = [decision]
-    if not left and approval.approval_class == SELF_CLASS:
+    whole = not any(argument.left_out for argument in approval.arguments)
+    if not left and whole and approval.approval_class == SELF_CLASS:
         left = await _ask_ahead(state, context, decisions)
     lost = [one.text(state["language"]) for each in decisions for one in each.reasons if one.code in _LOSES]
     notes = {"notes": [*state["notes"], *dict.fromkeys(lost)]} if lost else {}
@@ -90,19 +94,27 @@ async def _asked(state: AgentState, context: TurnContext, decision: GateDecision
 
 
 async def _ask_ahead(state: AgentState, context: TurnContext, decisions: list[GateDecision]) -> list[AskedAhead]:
-    """Return the approvals of the calls directly after this one that wait for the same person, and add their decisions.
+    """Return the approvals of the calls after this one that wait for the same person, and add their decisions.
 
-    Stop at the first call that does not need that person's answer: it is decided from the record when it is reached.
+    What needs no answer is passed over, and decided from the record when it is reached. Stop at the first call that is
+    blocked or waits for somebody else: what follows it may never come about. More calls than one question has, or one that
+    is not shown whole, are not looked at: a question that was made and not shown would expire before it is asked.
     """
     found: list[AskedAhead] = []
-    for tool in known_after(state, context.tools):
-        if len(found) == MAX_ASKED_AHEAD or await refusal_of(state, context, tool):
+    coming = list(known_after(state, context.tools))
+    changing = [tool for tool in coming if not _only_reads(context, tool)]
+    if len(changing) >= MAX_PLAN_STEPS or any(map(_is_long, changing)):
+        return found
+    for tool in coming:
+        if await refusal_of(state, context, tool):
             break
         await note_proposal(state, context, tool)
         try:
             decision = await _evaluate(state, context, tool)
         except (GateRefusedError, GateUnavailableError):
             break
+        if decision.decision == "ALLOW":
+            continue
         approval = decision.approval
         if approval is None or approval.approval_class != SELF_CLASS or approval.state != "PENDING":
             break
@@ -111,12 +123,23 @@ async def _ask_ahead(state: AgentState, context: TurnContext, decisions: list[Ga
     return found
 
 
+def _only_reads(context: TurnContext, tool: ProposedTool) -> bool:
+    spec = context.tools.get(tool["name"])
+    return spec is not None and spec.contract.idempotency == "read_only"
+
+
+def _is_long(tool: ProposedTool) -> bool:
+    """Return True if a value of a call may not be shown whole on a card."""
+    return any(len(json.dumps(value, ensure_ascii=False)) > _LONGEST_SHOWN for value in tool["args"].values())
+
+
 def _ahead(tool: ProposedTool, approval: ApprovalInfo) -> AskedAhead:
     return AskedAhead(
         state=approval.state,
         approval_class=approval.approval_class,
         tool=approval.tool,
         risk=approval.risk,
+        stakes=approval.stakes,
         expire_us=approval.expire_us,
         approval_id=approval.id,
         args_hash=approval.args_hash,

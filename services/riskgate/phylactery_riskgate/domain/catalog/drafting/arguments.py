@@ -166,7 +166,11 @@ def in_cents(path: str, form: Mapping[str, Any]) -> bool:
 
 def _is_money(name: str, form: Mapping[str, Any]) -> bool:
     words = {singular(word) for word in words_of(name)}
-    return not _CENTS.isdisjoint(words_of(name)) or not _MONEY.isdisjoint(words) or "amount" in words_of(str(form.get("description", "")))
+    return (
+        not _CENTS.isdisjoint(words_of(name))
+        or not _MONEY.isdisjoint(words)
+        or "amount" in words_of(str(form.get("description", "")))
+    )
 
 
 def _unknown(effect: Effect) -> Role:

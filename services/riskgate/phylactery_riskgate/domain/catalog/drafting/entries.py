@@ -72,7 +72,9 @@ def draft(source: Source) -> Draft:
         said["controls"] = list(source.known.controls)
     made.fields.update(said)
     if isinstance(said.get("amount"), dict):
-        made.check("amount", "unit: cents if 2000 is 20.00, and currency: EUR if it always is; unknown is over every limit")
+        made.check(
+            "amount", "unit: cents if 2000 is 20.00, and currency: EUR if it always is; unknown is over every limit"
+        )
     made.fields["timeout_seconds"] = _whole(source.known.timeout_seconds or _TIMEOUT_SECONDS)
     made.fields["idempotency"] = _idempotency(source, effect, made)
     if source.known.forms_only:

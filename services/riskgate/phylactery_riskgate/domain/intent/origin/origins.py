@@ -35,7 +35,7 @@ _LOOKED_AT: Final = 4_096
 BY_WORDS: Final = "the user's words"
 NOTHING: Final = "nothing"
 _DEFAULT: Final = "the tool's default"
-_OTHER_SPELLING: Final = "the user's words, spelled otherwise"
+OTHER_SPELLING: Final = "the user's words, spelled otherwise"
 _DOUBTED: Final = "words that may be somebody else's"
 _REACHED: Final = frozenset({"principal", "url"})
 """Roles of the recipient or target of a call."""
@@ -211,7 +211,7 @@ def _of_spelled(index: TaskIndex, argument: Argument, ways: Sequence[Spelled], s
             yield from ((max(level, least), place) for level, place in _of_number(index, argument, one))
         return
     if said is not None:
-        yield said, _OTHER_SPELLING if said else BY_WORDS
+        yield said, OTHER_SPELLING if said else BY_WORDS
     squeezed = "".join(tokens)
     grouped = not ways[-1].address and all(map(_GROUPING.__contains__, ways[-1].gaps))
     if grouped and _is_account(index, squeezed):
