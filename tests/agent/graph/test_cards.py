@@ -83,7 +83,7 @@ async def test_the_second_is_approved_first_and_runs_in_its_place(chat: Chat) ->
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
     assert (state["approval_id"], files(chat)) == (FIRST, {})
     assert said(state) == (
-        "Anotado: puedo escribir un archivo o añadirle líneas al final."
+        "Anotado, sí a esto: «escribe \"dos\" en two.txt»."
         ' Aún espero tu sí o tu no: «escribe "uno" en one.txt».'
     )
     assert ended(await chat.say(YES)) == ("done", "ANSWERED")
@@ -119,10 +119,10 @@ async def test_another_text_answers_none_of_them(chat: Chat) -> None:
     assert (asked(chat), files(chat)) == ([], {})
 
 
-async def test_a_call_that_needs_nobody_ends_the_card(tmp_path: Path) -> None:
+async def test_a_call_that_needs_nobody_does_not_split_the_card(tmp_path: Path) -> None:
     chat = Chat(tmp_path)
     await chat.say('escribe "uno" en one.txt y lee one.txt y escribe "dos" en two.txt')
-    assert cards(chat) == [[FIRST]]
+    assert cards(chat) == [[FIRST, SECOND]]
 
 
 async def test_only_what_waits_for_the_same_person_stands_on_it(tmp_path: Path) -> None:

@@ -81,9 +81,9 @@ def test_the_graph_has_the_seeds_nodes_and_draws_what_they_declare() -> None:
     }
 
 
-def test_the_recursion_limit_is_set_and_small() -> None:
+def test_the_recursion_limit_is_set_and_has_room_for_a_plan_that_was_approved_at_once() -> None:
     config: Any = SECURED.compile(strict_saver()).config
-    assert config["recursion_limit"] == RECURSION_LIMIT == 30
+    assert config["recursion_limit"] == RECURSION_LIMIT == 30 + 12 * 6
 
 
 def test_every_declared_target_is_a_node_or_the_end() -> None:

@@ -261,7 +261,7 @@ def test_an_operators_own_title_is_said_in_both_languages() -> None:
     lines = effects(TOOLS["write_file"], path="a.txt", content="x")
     own = (("mine.big", "Payments above 100 need your word", "Los pagos de más de 100 piden tu sí"),)
     more = why_asked(TOOLS["write_file"], call("write_file", path="a.txt", content="x"), UNSHOWN, own, own_words=True)
-    assert [more[0].message, more[0].message_es] == [*own[0][1:]]
+    assert (more[0].message, more[0].message_es) == (f"{own[0][1]}.", f"{own[0][2]}.")
     assert list(more[1:]) == lines or lines[0].code == "ALWAYS"
 
 

@@ -26,6 +26,7 @@ from phylactery_riskgate.domain.views.visible import make_visible
 
 MAX_LINES: Final = 8
 _MAX_VALUE: Final = 80
+_MAX_TITLE: Final = 200
 _MAX_NAMED: Final = 2
 """The number of values that are said not to be the person's."""
 _MAX_REACHED: Final = 3
@@ -87,9 +88,14 @@ def _of_policies(policies: Sequence[tuple[str, str, str]]) -> Iterator[Line]:
     for name, title, title_es in policies:
         if name not in PACKAGED:
             if title:
-                yield Line("POLICY", make_visible(title, 300).text, make_visible(title_es or title, 300).text)
+                yield Line("POLICY", _sentence(title), _sentence(title_es or title))
         elif PACKAGED[name]:
             yield _line(PACKAGED[name])
+
+
+def _sentence(title: str) -> str:
+    text = make_visible(title, _MAX_TITLE).text
+    return text if text[-1:] in ".!?…" else f"{text}."
 
 
 def _of_task(tool: CatalogTool, bound: BoundCall, told: TaskFacts, *, own_words: bool) -> Iterator[Line]:

@@ -24,7 +24,7 @@ from phylactery_agent.graph.secured.nodes.executor import known_after, note_prop
 from phylactery_agent.i18n.texts import error_text, say
 from phylactery_agent.ports import ApprovalInfo, GateDecision, GateRefusedError, GateUnavailableError, TurnContext
 
-MAX_PLAN_STEPS: Final = 8
+MAX_CARD_CALLS: Final = 8
 """The number of calls of one question: of more, each is asked about by itself."""
 _LONGEST_SHOWN: Final = 1_900
 """A text of fewer characters is shown whole (RiskGate leaves out the middle of 2,000)."""
@@ -103,7 +103,7 @@ async def _ask_ahead(state: AgentState, context: TurnContext, decisions: list[Ga
     found: list[AskedAhead] = []
     coming = list(known_after(state, context.tools))
     changing = [tool for tool in coming if not _only_reads(context, tool)]
-    if len(changing) >= MAX_PLAN_STEPS or any(map(_is_long, changing)):
+    if len(changing) >= MAX_CARD_CALLS or any(map(_is_long, changing)):
         return found
     for tool in coming:
         if await refusal_of(state, context, tool):

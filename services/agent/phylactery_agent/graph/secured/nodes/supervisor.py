@@ -65,7 +65,7 @@ async def _go_on(state: AgentState, context: TurnContext) -> Outcome:
     stop = _stopped(state, context, steps)
     if stop is not None:
         return stop
-    step = _first(steps, "running") or _next(state, steps)
+    step = _first(steps, "running") or _next(state, context, steps)
     if step is None:
         nothing = [] if steps or state["notes"] else [say("nothing_to_do", state["language"])]
         return _end(state, "done", "ANSWERED", nothing)
@@ -88,10 +88,10 @@ async def _go_on(state: AgentState, context: TurnContext) -> Outcome:
 def _stopped(state: AgentState, context: TurnContext, steps: list[StepState]) -> Outcome | None:
     """Return how a plan with a blocked or failed step ends, or None if it continues."""
     blocked = _first(steps, "blocked")
-    if blocked is not None and not (blocked["last_error"] == _REJECTED and _next(state, steps)):
+    if blocked is not None and not (blocked["last_error"] in _CLOSED.values() and _next(state, context, steps)):
         if blocked["last_error"] in LOOPS:
             return _replan_or_ask(state, context, reason=str(blocked["last_error"]))
-        reason = _REJECTED if blocked["last_error"] == _REJECTED else "BLOCKED"
+        reason = str(blocked["last_error"]) if blocked["last_error"] in _CLOSED.values() else "BLOCKED"
         return _end(state, "done", reason, _not_done(state))
     failed = _first(steps, "failed")
     if failed is None:
@@ -102,18 +102,29 @@ def _stopped(state: AgentState, context: TurnContext, steps: list[StepState]) ->
     return _replan_or_ask(state, context)
 
 
-def _next(state: AgentState, steps: list[StepState]) -> StepState | None:
-    """Return the step to begin. After a rejection on a card, only the other calls of that card qualify."""
-    if not any(step["last_error"] == _REJECTED for step in steps):
+def _next(state: AgentState, context: TurnContext, steps: list[StepState]) -> StepState | None:
+    """Return the step to begin. After a call of a card that was not approved, only other calls of that card qualify.
+
+    A call that was withdrawn or expired ends the plan, except for those of its card that the person said yes or no to.
+    """
+    closed = {str(step["last_error"]) for step in steps} & {*_CLOSED.values()}
+    if not closed:
         return _first(steps, "pending")
-    on_card = {ahead["step_id"] for ahead in state["asked_ahead"]}
+    on_card = {
+        ahead["step_id"]
+        for ahead in state["asked_ahead"]
+        if closed == {_REJECTED} or ahead["state"] == "APPROVED" or ahead["approval_id"] in context.also_answered
+    }
     return next((step for step in steps if step["id"] in on_card and step["status"] == "pending"), None)
 
 
 def _spent(state: AgentState, context: TurnContext) -> Outcome | None:
     """Return how the turn ends if one more call would exceed a budget, or None if there is room."""
     budgets, language = state["budgets"], state["language"]
-    spent = budget_spent(supersteps=budgets["supersteps"], tool_calls=budgets["tool_calls"], needed=1 + STEPS_OF_A_CALL)
+    # what the person just said yes to as one plan is carried out as one: the number of its calls is limited, not of nodes
+    answered = any(ahead["approval_id"] in context.also_answered for ahead in state["asked_ahead"])
+    supersteps = 0 if answered else budgets["supersteps"]
+    spent = budget_spent(supersteps=supersteps, tool_calls=budgets["tool_calls"], needed=1 + STEPS_OF_A_CALL)
     if not spent:
         return None
     if spent == TOOL_CALL_LIMIT:
@@ -167,7 +178,7 @@ async def _closed(state: AgentState, context: TurnContext, reason: str) -> Outco
         await context.events.emit(step_told(blocked))
         steps = with_step(state, blocked)
     merged = cast("AgentState", {**state, "steps": steps, "directive": ""})
-    if reason == _REJECTED and _next(merged, list(steps.values())):
+    if _next(merged, context, list(steps.values())):
         onward = await _go_on(merged, context)
         return Command(goto=onward.goto, update={"steps": steps, **cast("dict[str, Any]", onward.update)})
     return _end(state, "done", reason, _not_done(state), steps=steps)
