@@ -99,3 +99,79 @@ async def test_words_that_only_name_them_write_nothing(house: House, words: str)
     assert all(name in phone.inbox[-1].text for name in names)
     assert "ap_" not in phone.inbox[-1].text
     assert not any(map(house.written, names))
+
+
+async def react(phone: Any, sign: str, sent: Any) -> None:
+    reaction = {"message_id": sent.wamid, "emoji": sign}
+    await phone.send({"type": "reaction", "reaction": reaction}, at=time.time() + 30)
+
+
+async def planned(house: House, phone: Any, names: list[str]) -> Any:
+    """Ask for several writes at once, and return the one message that asks about them."""
+    await house.asked(phone, " y ".join(f'escribe "x" en {name}' for name in names))
+    [asks] = [one for one in phone.inbox if one.choices]
+    assert all(name in asks.text for name in names)
+    return asks
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("how", ["press", "press twice", "react", "words", "restart"])
+async def test_a_plan_is_one_message_and_one_answer_runs_all_of_it_once(house: House, how: str, count: int) -> None:
+    names = [f"p{next(_numbers)}.txt" for _ in range(count)]
+    phone = await house.phone()
+    asks = await planned(house, phone, names)
+    if how == "restart":
+        await house.desk.gateway.stop()
+        await house.start()
+    if how == "words":
+        await phone.say("sí", at=time.time() + 30)
+    elif how == "react":
+        await react(phone, "\U0001f44d", asks)
+    else:
+        for _ in range(2 if how == "press twice" else 1):
+            await phone.press(asks, "Sí")
+    await house.desk.until(lambda: all(map(house.written, names)), "the writes")
+    assert [house.written(name) for name in names] == [1] * count
+
+
+@pytest.mark.parametrize("how", ["press", "react", "words"])
+async def test_a_no_to_a_plan_runs_nothing_of_it(house: House, how: str) -> None:
+    names = [f"n{next(_numbers)}.txt" for _ in range(3)]
+    phone = await house.phone()
+    asks = await planned(house, phone, names)
+    before = len(phone.inbox)
+    if how == "words":
+        await phone.say("no", at=time.time() + 30)
+    elif how == "react":
+        await react(phone, "\U0001f44e", asks)
+    else:
+        await phone.press(asks, "No")
+    await house.desk.until(lambda: len(phone.inbox) > before, "an answer")
+    assert not any(map(house.written, names))
+
+
+async def test_words_answer_a_part_of_a_plan_and_its_button_nothing_any_more(house: House) -> None:
+    names = [f"w{next(_numbers)}.txt" for _ in range(3)]
+    phone = await house.phone()
+    asks = await planned(house, phone, names)
+    await phone.say(f"sí a {names[0]}, no a {names[1]}", at=time.time() + 30)
+    await house.desk.until(lambda: house.written(names[0]), "the write")
+    before = len(phone.inbox)
+    await phone.press(asks, "Sí")  # of all three, and one of them waits
+    await house.desk.until(lambda: len(phone.inbox) > before, "an answer")
+    assert [house.written(name) for name in names] == [1, 0, 0]
+
+
+async def test_what_is_of_high_stakes_has_a_button_of_its_own_and_is_first(house: House) -> None:
+    number = next(_numbers)
+    phone = await house.phone()
+    low, high = f"l{number}.txt", f"h{number}/Makefile"
+    await phone.say(f'escribe "x" en {low} y escribe "all:" en {high}', at=time.time() + 5)
+    await house.desk.until(lambda: sum(bool(one.choices) for one in phone.inbox) == 2, "two questions")
+    first, second = [one for one in phone.inbox if one.choices]
+    assert (high in first.text, low in second.text) == (True, True)
+    assert "Otros programas ejecutan u obedecen un archivo con este nombre." in first.text
+    before = len(phone.inbox)
+    await react(phone, "\U0001f44d", first)
+    await house.desk.until(lambda: len(phone.inbox) > before, "an answer")
+    assert not house.written(low)

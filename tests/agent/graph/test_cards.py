@@ -83,8 +83,7 @@ async def test_the_second_is_approved_first_and_runs_in_its_place(chat: Chat) ->
     assert ended(state) == ("suspended", "AWAITING_APPROVAL")
     assert (state["approval_id"], files(chat)) == (FIRST, {})
     assert said(state) == (
-        "Anotado, sí a esto: «escribe \"dos\" en two.txt»."
-        ' Aún espero tu sí o tu no: «escribe "uno" en one.txt».'
+        'Anotado, sí a esto: «escribe "dos" en two.txt». Aún espero tu sí o tu no: «escribe "uno" en one.txt».'
     )
     assert ended(await chat.say(YES)) == ("done", "ANSWERED")
     assert files(chat) == {"one.txt": "uno", "two.txt": "dos"}
