@@ -199,8 +199,8 @@ def test_a_card_says_what_is_done_in_words_and_shows_no_internal_row():
     asked.approval_required.also[0].risk = "high"
     printer.show(asked)
     told = out.getvalue()
-    assert "1. write a" in told
-    assert "2. write b" in told
+    assert "1. write b" in told, "what is of high risk is shown first"
+    assert "2. write a" in told
     assert 'path  "a.txt"' in told
     assert told.count("risk") == 1, "only a high one is worth a row"
     for internal in ("ap_", "sha256", "aaaaaaaaaaaa", "write_file", "medium", "/path", "ABCDEFGHIJ"):

@@ -215,7 +215,7 @@ def is_plan(card: PendingApproval) -> bool:
 
 
 def one_sign(card: PendingApproval) -> bool:
-    """Return True if one button or sign may answer all calls of a plan: it is known of each that it is of no high stakes."""
+    """Return True if one button or sign may answer a whole plan: the stakes of each call are known, and not high."""
     return is_plan(card) and all(call.stakes in _LOWER and not is_high(call) for call in (card, *card.also))
 
 

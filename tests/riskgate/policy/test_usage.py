@@ -308,3 +308,23 @@ async def test_sums_of_the_largest_amounts_do_not_overflow(gate):
         return usage_rows.counted_since(connection, at, 0, "eur", ["b", "c"])
 
     assert gate.database.write_sync(count) == usage_rows.Counted(5, 5 * largest, 2, 1)
+
+
+# ---- what is asked about together -----------------------------------------------------------------------------------
+
+
+async def test_a_call_that_the_budget_does_not_cover_beside_what_waits_is_not_asked_about_yet(gate, ana, refused, pay):
+    await pay(0, 100)
+    place = {"thread": "t", "run": "r"}
+    first = await ana.evaluate(transfer(1, 450, "eve"), **place)
+    assert first.decision == types_pb2.DECISION_AUTH_REQUIRED
+    for number, amount in ((2, 460), (3, 900)):
+        refusal = await refused(ana.evaluate(transfer(number, amount, "joe"), **place))
+        assert (refusal.reason, refusal.metadata["per"]) == ("TOO_MANY_PENDING", "run")
+    # what fits, and what another run proposes, is asked about as ever
+    for number, asked in enumerate((transfer(4, 300, "joe"), transfer(5, 461, "joe"), transfer(6, 462, "joe")), 1):
+        at = place if number == 1 else {"thread": f"t{number}", "run": f"r{number}"}
+        assert (await ana.evaluate(asked, **at)).decision == types_pb2.DECISION_AUTH_REQUIRED
+        await ana.reject((await ana.evaluate(asked, **at)).approval.id, thread=at["thread"])
+    await ana.reject(first.approval.id, thread="t")
+    assert (await ana.evaluate(transfer(2, 460, "joe"), **place)).decision == types_pb2.DECISION_AUTH_REQUIRED

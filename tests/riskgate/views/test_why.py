@@ -72,7 +72,8 @@ def test_the_words_that_are_not_clear_are_quoted_as_they_were_written(text: str,
         writes if "a.txt" in text else {"to": TO, "subject": "", "body": "hello"}
     ))  # fmt: skip
     assert lines[0].code == "UNCLEAR"
-    assert quoted in lines[0].message and quoted in lines[0].message_es
+    assert quoted in lines[0].message
+    assert quoted in lines[0].message_es
     for one in lines:
         assert not re.search("joke|broma", one.message + one.message_es)
 
@@ -191,7 +192,8 @@ def test_a_file_that_other_programs_obey_is_said_to_be_one() -> None:
 )
 def test_a_value_ends_no_quotation_and_begins_no_line(pay: CatalogTool, hostile: str) -> None:
     for text in (*english(effects(pay, to=hostile, cents=1)), *spanish(effects(pay, to=hostile, cents=1))):
-        assert text.isprintable() and len(text) < 300
+        assert text.isprintable()
+        assert len(text) < 300
         assert not set(text) & set("“”«»\u202e")
 
 
@@ -222,7 +224,9 @@ def test_every_policy_that_can_ask_has_sentences_without_anything_internal(name:
         lines = why_asked(TOOLS["send_email"], bound, told, ((name, *titles),), own_words=True)
         assert lines
         for one in lines:
-            assert one.message and one.message_es and one.message != one.message_es
+            assert one.message
+            assert one.message_es
+            assert one.message != one.message_es
             assert not INTERNAL.search(one.message.replace(TO, "")), one
             assert not INTERNAL.search(one.message_es.replace(TO, "")), one
 
@@ -240,7 +244,8 @@ def test_every_doubt_has_a_sentence_with_and_without_the_words(missing: str) -> 
         assert lines[0].code == "UNCLEAR"
         assert ("kidding" in lines[0].message) == (own and words == "kidding")
         assert not re.search("joke|figure of speech|broma|forma de hablar", lines[0].message + lines[0].message_es)
-        assert not INTERNAL.search(lines[0].message) and not INTERNAL.search(lines[0].message_es)
+        assert not INTERNAL.search(lines[0].message)
+        assert not INTERNAL.search(lines[0].message_es)
 
 
 @pytest.mark.parametrize(
@@ -253,7 +258,8 @@ def test_every_origin_of_a_value_has_a_sentence_that_names_it(place: str, origin
     bound = call("send_email", to=TO, subject="", body="hello")
     told = replace(facts("hello", known, bound), arguments=(Evidence("/to", origin, place),))
     lines = why_asked(known, bound, told, (), own_words=True)
-    assert TO in lines[1].message and TO in lines[1].message_es
+    assert TO in lines[1].message
+    assert TO in lines[1].message_es
     assert place not in lines[1].message
 
 

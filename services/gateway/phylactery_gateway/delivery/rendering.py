@@ -127,7 +127,7 @@ class Renderer:
         return Renderer(self._limits, card.language or self._language)
 
     def card(self, text: str, card: PendingApproval) -> Sequence[Outgoing]:
-        """Return the messages of a card: of all calls that are one plan, or of each call, with two buttons for it alone.
+        """Return the messages of a card: of all calls of a plan, or of each call, with two buttons for it alone.
 
         What a form submits is in the agent's text, in the form's words and with dots for what is sensitive.
         """
@@ -141,7 +141,7 @@ class Renderer:
         return [*told, *(message for one in calls for message in self._call(self._question(one), one))]
 
     def _plan(self, text: str, calls: Sequence[PendingApproval]) -> Outgoing | None:
-        """Return one message with every call in it and two buttons for all of them, None if there is no room for that."""
+        """Return one message with every call in it and two buttons for all of them, None if there is no room."""
         asks = text if text and "\n" not in text else say("may_i_all", self._language, count=len(calls))
         lines = [asks]
         for number, one in enumerate(calls, 1):

@@ -46,7 +46,7 @@ from phylactery_riskgate.domain.intent.facts import IndexReader
 from phylactery_riskgate.domain.model import BoundCall, CallSite, RawCall, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.evidence import TaskReader
-from phylactery_riskgate.domain.policy.usage import UsageReader
+from phylactery_riskgate.domain.policy.usage import UsageReader, is_over
 from phylactery_riskgate.domain.views.view import CallView, call_view
 from phylactery_riskgate.domain.views.why import Line, why_asked
 from phylactery_riskgate.keys.live import LiveKeys
@@ -256,6 +256,16 @@ class DecisionContext:
         usage = self.usage.reader(connection, basis.who, basis.site, self.clock.now_us(), lock=lock)
         caller = caller_of(basis.who)
         return basis.engine.decide_again(verdict, caller, basis.site, approved=basis.approved, usage=usage)
+
+    def is_over(self, connection: Connection, basis: Basis, bound: BoundCall, waiting: Sequence[BoundCall]) -> bool:
+        """Return True if a budget would not cover a call after those that wait."""
+        tools = basis.engine.bundle.tools
+        reader = self.usage.reader(connection, basis.who, basis.site, self.clock.now_us())
+        return is_over(tools[bound.tool], bound, [(tools[one.tool], one) for one in waiting], reader)
+
+    def call_of(self, connection: Connection, approval: Approval) -> BoundCall | None:
+        """Return the call an approval is for, or None once it was erased."""
+        return self._asked_for(connection, approval)[0]
 
     def count(self, connection: Connection, basis: Basis, bound: BoundCall, *, receipt_id: str, now_us: int) -> None:
         """Count a redeemed call in the budgets of its tool; decide_counted has locked the counters."""

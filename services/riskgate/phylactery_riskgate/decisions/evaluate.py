@@ -9,6 +9,7 @@ from typing import Any
 from phylactery_chassis.auth.identity import Principal, Role
 from phylactery_chassis.auth.jws import SKEW_SECONDS, Claims, TokenType
 from phylactery_chassis.db.jobs import Work
+from phylactery_chassis.errors import DomainError, ResourceExhausted
 from phylactery_chassis.telemetry import semconv
 from phylactery_chassis.telemetry.telemetry import annotate
 from phylactery_chassis.util.clock import MICROSECONDS
@@ -468,14 +469,43 @@ class Evaluation:
         bundle = question.engine.bundle
         wanted = next(known for known in bundle.classes if known.name == verdict.approval_class)
         seconds = self._core.notices.lifetime_seconds(bundle, wanted, who.tenant)
-        made = new_approval(connection, asking, bundle, wanted, seconds)
+        over = self._over_with_waiting(connection, question)
+        made = over or new_approval(connection, asking, bundle, wanted, seconds)
         if isinstance(made, Approval):
             return made
         self._note_asked(connection, question, {"reason": made.reason} | made.metadata)
-        if made.reason in _STORMS:
+        if over is None and made.reason in _STORMS:
             called = Called(who.tenant, verdict.approval_class or "", risk=verdict.risk or "")
             self._core.notices.limited(connection, called, who.subject, asked.call.tool, made.reason, question.now_us)
         return Refused(made)
+
+    def _over_with_waiting(self, connection: Connection, question: Question) -> DomainError | None:
+        """Return the error if a budget would refuse the call once what waits in its run has run, or None.
+
+        Nobody is asked about what their yes to another call of the same plan would make impossible. It is decided when
+        it is reached: until then, what waits may be refused.
+        """
+        who, verdict, bundle = question.who, question.verdict, question.engine.bundle
+        bound = verdict.bound
+        if bound is None or not bundle.tools[bound.tool].budgets:
+            return None
+        open_ones = (
+            self._core.find_approval(connection, who.tenant, name)
+            for name in approval_rows.find_open(connection, who.tenant, who.subject)
+        )
+        waiting = [
+            call
+            for one in open_ones
+            if one is not None and one.run_id == question.asked.run_id
+            if (call := self._core.call_of(connection, one)) is not None and call.tool in bundle.tools
+        ]
+        if not waiting or not self._core.is_over(connection, question.basis, bound, waiting):
+            return None
+        return ResourceExhausted(
+            "TOO_MANY_PENDING",
+            "a budget does not cover this call beside those of its run that are pending; answer those first",
+            metadata={"limit": str(len(waiting)), "per": "run"},
+        )
 
     def _use(self, question: Question, approval: Approval, origin: DecisionRecord | None) -> Use:
         bound, asked = question.verdict.bound, question.asked

@@ -288,8 +288,8 @@ class CatalogTool:
     ``version`` is a hash over the schema and the contract, ``schema_hash`` over the RFC 8785 form of the schema alone.
     ``controls``, ``sensitive`` and ``paths`` (arguments that name files) hold JSON Pointers; a pointer covers
     everything below it. ``amount``, ``currency`` and ``recipients`` point at what budgets count, and ``budgets`` are
-    those that count the tool. ``amount_unit`` is what the amount is written in, ``amount_currency`` its currency where no
-    argument says it. ``targets`` point at where it reaches out to, and ``allowed_targets`` is what the bundle
+    those that count the tool. ``amount_unit`` is what the amount is written in, ``amount_currency`` its currency where
+    no argument says it. ``targets`` point at where it reaches out to, and ``allowed_targets`` is what the bundle
     lists.
 
     The other fields are data for task facts and not part of ``version``. ``roles`` is keyed by JSON Pointer, which

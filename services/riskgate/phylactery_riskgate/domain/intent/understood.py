@@ -175,7 +175,7 @@ def _limited(known: Understanding, newest: Request, behind: Sequence[Behind], ca
 
 
 def _in_its_currency(known: Understanding, newest: Request, tool: CatalogTool) -> Understanding:
-    """Return the understanding limited by a currency that the words name and the call has not: 20 dollars of a euro tool.
+    """Return the understanding limited by another currency in the words than the call's: 20 dollars of a euro tool.
 
     Nobody has to say the currency of a tool that has one alone.
     """

@@ -5,7 +5,7 @@ Amounts are integers in ten-thousandths, the smallest unit of Cedar's decimal, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -79,8 +79,8 @@ def charge_of(tool: CatalogTool, bound: BoundCall) -> Charge:
 def amount_of(tool: CatalogTool, bound: BoundCall) -> int | None:
     """Return the amount of a call in ten-thousandths of its currency, None if that is not known.
 
-    It is not known where there is none, where the unit is not, or where it is no amount: negative, not exact, too large, a
-    part of a cent.
+    It is not known where there is none, where the unit is not, or where it is no amount: negative, not exact, too large,
+    a part of a cent.
     """
     if not tool.amount or tool.amount_unit == "unknown":
         return None
@@ -175,6 +175,32 @@ def read_usage(tool: CatalogTool, bound: BoundCall, reader: UsageReader | None, 
         if limit:
             exceeded[budget.name] = limit
     return Usage(before, exceeded, value)
+
+
+def is_over(
+    tool: CatalogTool, bound: BoundCall, before: Sequence[tuple[CatalogTool, BoundCall]], reader: UsageReader
+) -> bool:
+    """Return True if a budget of a tool would not cover a call after others have run, or that cannot be told.
+
+    Recipients of the others count as new ones unless this call has them, too: that may say over where it is not.
+    """
+    try:
+        charge = charge_of(tool, bound)
+        counted = reader(tool, charge)
+        for budget in tool.budgets:
+            after = _with_charge(tool, counted[budget.name], charge)
+            for other, call in before:
+                if budget.name not in {one.name for one in other.budgets} or ("tool" in budget.per and other != tool):
+                    continue
+                more = charge_of(other, call)
+                amount = after.amount + (more.amount if more.currency == charge.currency else 0)
+                reached = after.recipients + len(set(more.recipients) - set(charge.recipients))
+                after = Counters(after.calls + 1, amount, reached, 0)
+            if _exceeded(budget, after):
+                return True
+    except NotCountableError:
+        return True
+    return False
 
 
 def _require_amount(tool: CatalogTool, bound: BoundCall) -> None:

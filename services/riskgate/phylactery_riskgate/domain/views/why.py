@@ -1,7 +1,7 @@
 """Why a person is asked about a call and what a yes does: sentences for the card, from the facts of its decision.
 
-It is the one place that says so. The sentences name what the person wrote and what the call holds, and nothing internal:
-no class, no policy id, no name of a fact. What they quote is made visible, and what is sensitive is not quoted.
+It is the one place that says so. The sentences name what the person wrote and what the call holds, and nothing
+internal: no class, no policy id, no name of a fact. What they quote is made visible, and what is sensitive is not quoted.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ def why_asked(
 ) -> tuple[Line, ...]:
     """Return why a call is asked about, then what a yes does that cannot be told from its arguments.
 
-    ``policies`` are those that require the approval, as id, title and Spanish title. With ``own_words`` the words of the
-    request are quoted: nobody but the requester reads them.
+    ``policies`` are those that require the approval, as id, title and Spanish title. With ``own_words`` the words of
+    the request are quoted: nobody but the requester reads them.
     """
     reasons = dict.fromkeys((*_of_policies(policies), *_of_task(tool, bound, told, own_words=own_words)))
     effects = dict.fromkeys((*_of_content(tool, bound), *_of_effect(tool, bound)))
-    return tuple((*reasons, *effects))[:MAX_LINES] or (_line("always"),)
+    return (*reasons, *effects)[:MAX_LINES] or (_line("always"),)
 
 
 def _line(code: str, **values: str) -> Line:

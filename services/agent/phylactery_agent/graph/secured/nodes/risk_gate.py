@@ -97,8 +97,8 @@ async def _ask_ahead(state: AgentState, context: TurnContext, decisions: list[Ga
     """Return the approvals of the calls after this one that wait for the same person, and add their decisions.
 
     What needs no answer is passed over, and decided from the record when it is reached. Stop at the first call that is
-    blocked or waits for somebody else: what follows it may never come about. More calls than one question has, or one that
-    is not shown whole, are not looked at: a question that was made and not shown would expire before it is asked.
+    blocked or waits for somebody else: what follows it may never come about. More calls than one question has, or one
+    that is not shown whole, are not looked at: a question that was made and not shown would expire before it is asked.
     """
     found: list[AskedAhead] = []
     coming = list(known_after(state, context.tools))

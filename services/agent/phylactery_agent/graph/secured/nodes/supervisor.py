@@ -121,7 +121,7 @@ def _next(state: AgentState, context: TurnContext, steps: list[StepState]) -> St
 def _spent(state: AgentState, context: TurnContext) -> Outcome | None:
     """Return how the turn ends if one more call would exceed a budget, or None if there is room."""
     budgets, language = state["budgets"], state["language"]
-    # what the person just said yes to as one plan is carried out as one: the number of its calls is limited, not of nodes
+    # what the person just said yes to as one plan is carried out as one: its calls are limited, not its nodes
     answered = any(ahead["approval_id"] in context.also_answered for ahead in state["asked_ahead"])
     supersteps = 0 if answered else budgets["supersteps"]
     spent = budget_spent(supersteps=supersteps, tool_calls=budgets["tool_calls"], needed=1 + STEPS_OF_A_CALL)
