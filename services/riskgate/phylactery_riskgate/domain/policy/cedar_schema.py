@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import cedarpy
 from phylactery_chassis.inspection import FindingKind
@@ -26,6 +26,11 @@ RISKS = ("low", "medium", "high", "critical")
 EFFECTS = ("none", "read", "write", "irreversible")
 
 
+DOES: Final = ("spends", "destroys", "guards")
+"""What an entry may say that its calls do, as action groups does:spends and so on."""
+REACHES: Final = ("own", "shared", "people", "public")
+
+
 def action_groups(tool: CatalogTool) -> frozenset[str]:
     """Return every action group of a tool; irreversible implies write, and no effect implies read."""
     groups = {f"risk:{tool.risk}", f"effect:{tool.effect}", f"level:{tool.level}"}
@@ -33,6 +38,9 @@ def action_groups(tool: CatalogTool) -> frozenset[str]:
         groups.add("effect:write")
     if tool.effectless:
         groups.add("effect:none")
+    if tool.reach is not None:
+        groups.add(f"reach:{tool.reach}")
+    groups.update(f"does:{name}" for name in DOES if getattr(tool, name))
     return frozenset(groups)
 
 
@@ -42,6 +50,8 @@ def group_names(levels: Iterable[str]) -> tuple[str, ...]:
         *(f"risk:{risk}" for risk in RISKS),
         *(f"effect:{effect}" for effect in EFFECTS),
         *(f"level:{level}" for level in levels),
+        *(f"reach:{reach}" for reach in REACHES),
+        *(f"does:{name}" for name in DOES),
     )
 
 

@@ -79,8 +79,8 @@ def charge_of(tool: CatalogTool, bound: BoundCall) -> Charge:
 def amount_of(tool: CatalogTool, bound: BoundCall) -> int | None:
     """Return the amount of a call in ten-thousandths of its currency, None if that is not known.
 
-    It is not known where there is none, where the unit is not, or where it is no amount: negative, not exact, too large,
-    a part of a cent.
+    It is not known where there is none, where the unit is not, or where it is no amount: negative, not exact, too
+    large, a part of a cent.
     """
     if not tool.amount or tool.amount_unit == "unknown":
         return None

@@ -1,7 +1,7 @@
 """Why a person is asked about a call and what a yes does: sentences for the card, from the facts of its decision.
 
 It is the one place that says so. The sentences name what the person wrote and what the call holds, and nothing
-internal: no class, no policy id, no name of a fact. What they quote is made visible, and what is sensitive is not quoted.
+internal: no class, no policy id, no name of a fact. What they quote is made visible, what is sensitive is not quoted.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ PACKAGED: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("write.ask-self", "write.asked-ask-self", "write.ask-peer", "write.masked", "write.cut-short"), ""
     ),
+    **dict.fromkeys(("stakes.ask-self", "stakes.own-ask-self"), ""),
     **dict.fromkeys(("submission.self", "submission.ask-self"), "form"),
     "submission.ask-peer": "form_other",
     **dict.fromkeys(("target.from-text", "url.from-text"), "address"),
