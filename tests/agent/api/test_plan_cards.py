@@ -155,6 +155,15 @@ async def test_what_is_of_high_stakes_is_shown_first_and_places_are_those_that_w
     assert paths(told.pending_approval) == ["b.txt"]
 
 
+@pytest.mark.parametrize("later", [False, True])
+async def test_what_waits_is_named_in_the_order_in_which_it_is_shown(ana: Person, later: bool) -> None:
+    await asked(ana, 'write "a" to a.txt and write "all:" to Makefile and write "b" to b.txt')
+    if later:
+        await ana.say("what time is it?")
+    told = (await ana.say("what is waiting?" if later else "both")).reply.text
+    assert told.index("Makefile") < told.index("a.txt") < told.index("b.txt")
+
+
 async def test_places_name_nothing_where_the_order_is_another_than_the_agents(system: System, ana: Person) -> None:
     card = await asked(ana, 'write "a" to a.txt and write "all:" to Makefile')
     told = await ana.say("yes to the first, no to the second", shown_approvals=shown(calls(card)))

@@ -67,6 +67,7 @@ from phylactery_agent.ports.turn import (
     Trail,
     Turn,
     TurnContext,
+    as_shown,
 )
 from phylactery_agent.ports.undo import DoneEffect, ReversalResult, Undoing
 
@@ -138,4 +139,5 @@ __all__ = [
     "TurnContext",
     "Undoing",
     "WantedReminder",
+    "as_shown",
 ]

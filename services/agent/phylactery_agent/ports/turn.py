@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -96,6 +96,13 @@ class ApprovalRequest:
     step_id: str = ""
     step: str = ""
     """What the step of that id does, in the person's words; empty if it is not known."""
+    high: bool = False
+    """True if it is shown and named before the others of its card."""
+
+
+def as_shown(card: Sequence[ApprovalRequest]) -> list[ApprovalRequest]:
+    """Return the calls of one run's card in the order in which a person is shown them, so that "the first" is one."""
+    return sorted(card, key=lambda one: not one.high)
 
 
 @dataclass(frozen=True, slots=True)

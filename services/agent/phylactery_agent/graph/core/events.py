@@ -33,6 +33,7 @@ from phylactery_agent.ports import (
     ProposedCall,
     Told,
     TurnContext,
+    as_shown,
 )
 from phylactery_agent.rules.intents import WHICH, is_answer
 from phylactery_agent.tools.contract import TOOL_ERROR
@@ -329,7 +330,8 @@ async def waiting_notes(state: AgentState, context: TurnContext) -> list[str]:
 
 def what_waits(state: AgentState, context: TurnContext) -> str:
     """Return one line listing what this run and others of its thread are waiting for, and how to cancel it."""
-    return waiting_line((*context.also_waiting, *card_of_state(state)), state["language"], context.tools)
+    card = as_shown(card_of_state(state))
+    return waiting_line((*context.also_waiting, *card), state["language"], context.tools)
 
 
 def card_of_state(state: Mapping[str, Any]) -> tuple[ApprovalRequest, ...]:
@@ -340,7 +342,8 @@ def card_of_state(state: Mapping[str, Any]) -> tuple[ApprovalRequest, ...]:
 
     def asked(name: str, one: Mapping[str, Any], step_id: str, *, is_open: bool) -> ApprovalRequest:
         step = step_description(state, step_id)
-        return ApprovalRequest(name, one["tool"], one["approval_class"], is_open, step_id, step)
+        high = is_high(cast("ApprovalState", one))
+        return ApprovalRequest(name, one["tool"], one["approval_class"], is_open, step_id, step, high)
 
     ahead = (
         asked(one["approval_id"], one, one["step_id"], is_open=one["state"] == "PENDING")

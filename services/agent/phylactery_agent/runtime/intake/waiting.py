@@ -259,7 +259,9 @@ def _stored_card(row: Any) -> tuple[ApprovalRequest, ...]:
 
 def card_json(card: Sequence[ApprovalRequest]) -> str:
     """Return a card as stored in a run's row."""
-    return json.dumps([[one.approval_id, one.tool, one.approval_class, one.open, one.step_id] for one in card])
+    fields = ([one.approval_id, one.tool, one.approval_class, one.open, one.step_id] for one in card)
+    # what is not high is stored as before, so that an agent of an earlier version reads it
+    return json.dumps([[*each, "", True] if one.high else each for one, each in zip(card, fields, strict=True)])
 
 
 def _ids(run: Any) -> set[str]:

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from phylactery_agent.checkpoints import rows as checkpoints
 from phylactery_agent.i18n.messages import message
 from phylactery_agent.i18n.texts import named, say, step_text, waiting_line
-from phylactery_agent.ports import Language
+from phylactery_agent.ports import Language, as_shown
 from phylactery_agent.runtime.effects import undoing
 from phylactery_agent.runtime.effects.ledger import close_open_effects, deny_proposals, forget_outputs
 from phylactery_agent.runtime.effects.outbox import queue_memory, queue_task_end, queue_transcript, queue_withdrawal
@@ -315,7 +315,7 @@ def _quoted(steps: Sequence[str], language: Language, tools: ToolRegistry) -> Se
 
 def _still_waits(waiting: Sequence[WaitingRun], language: Language, tools: ToolRegistry) -> str:
     """Return the lines with what runs wait for: approvals first, then what they asked or may go on with."""
-    cards = [one for run in waiting for one in run.card if one.open]
+    cards = [one for run in waiting for one in as_shown(run.card) if one.open]
     lines = [waiting_line(cards, language, tools)] if cards else []
     for run in waiting:
         if not run.card and run.steps:

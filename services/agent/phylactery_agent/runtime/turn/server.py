@@ -44,6 +44,7 @@ from phylactery_agent.ports import (
     MemoryUnavailableError,
     Turn,
     TurnContext,
+    as_shown,
 )
 from phylactery_agent.ports.handoff import EscalationRequest
 from phylactery_agent.ports.services import Level, Services
@@ -719,7 +720,7 @@ class TurnServer:
             language=heard.language,
             reply_code=reply_code,
             also_answered=also_answered,
-            also_waiting=tuple(one for run in claim.beside for one in run.card if one.open),
+            also_waiting=tuple(one for run in claim.beside for one in as_shown(run.card) if one.open),
             evict_over_chars=self.evict_over_chars,
             allowed_tools=claim.turn.allowed_tools,
             findings=tuple(kinds_found(claim.turn.findings)),
