@@ -111,6 +111,9 @@ class ApprovalView:
         self._out.print(head)
         self._out.print()
         self._arguments(one)
+        for line in one.why:
+            text = line.message_es if self.say.language == "es" else line.message
+            self._out.print(Text(f"· {safe(text)}"), soft_wrap=True)
         note = self.cut_note(one, full=full)
         if note:
             self._out.print(Text(note, style="bold red"), soft_wrap=True)
