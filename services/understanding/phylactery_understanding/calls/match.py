@@ -44,8 +44,9 @@ class Match:
 
     @property
     def edits(self) -> bool:
-        """Return True if a text that was read is changed."""
-        return self.call.read and bool(self.ask.verb.meanings & _KEEPING)
+        """Return True if a text that was read is changed; new words that are added to its end are no change of it."""
+        adds = not self.ask.refers and any(one.name in MODE_FLAGS and one.value for one in self.call.arguments)
+        return self.call.read and not adds and bool(self.ask.verb.meanings & _KEEPING)
 
     @property
     def meant(self) -> Sequence[Item]:

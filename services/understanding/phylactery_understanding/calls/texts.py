@@ -9,6 +9,7 @@ from phylactery_understanding.calls.content.fidelity import fidelity
 from phylactery_understanding.calls.content.quotation import is_written_so
 from phylactery_understanding.calls.match import MODE_FLAGS, Match
 from phylactery_understanding.calls.proposal import Argument, names_of, plain_values
+from phylactery_understanding.calls.undictated import undictated
 from phylactery_understanding.language.lexicon import Verb
 from phylactery_understanding.language.text import Kind, fold, is_disguised, is_file_name, tokenize
 from phylactery_understanding.language.times import read_times, same_hour, times_of
@@ -41,8 +42,10 @@ def mode_fault(match: Match) -> Fault | None:
         meanings = meanings | (match.ask.previous.verb.meanings & {"edit", "clear"})
     texts = [one.value for one in match.call.arguments if one.role == "content" and isinstance(one.value, str)]
     more = _asks_for_more(match)
+    emptied = all(not one.strip() for one in texts)
+    if flag.value and emptied:
+        return Fault("content", "empty")
     if not flag.value:
-        emptied = all(not one.strip() for one in texts)
         if emptied and match.ask.form not in _EMPTYING and "clear" not in meanings:
             return Fault("mode", "empty")
         if emptied:
@@ -131,6 +134,9 @@ def dictated_otherwise(match: Match, argument: Argument) -> Fault | None:
         return Fault("content", "disguise")
     if _misquotes(match, argument):
         return Fault("content", "quote")
+    text = "\n".join(map(str, plain_values(argument.value)))
+    if "remind" not in match.call.effects and text.strip() and (unsaid := undictated(match, text)):
+        return Fault("content", unsaid)
     return Fault("content", "beside") if match.makes and _holds_more(match, argument) else None
 
 

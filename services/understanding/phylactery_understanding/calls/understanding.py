@@ -72,7 +72,7 @@ def understand(
     best = NOTHING
     for place, ask in enumerate(newest.asks):
         for one in (ask, ask.joined):
-            if one is None or best.level is Level.CLEAR:
+            if one is None or best.level is Level.CLEAR or (one is not ask and not _adds_to(ask, call)):
                 continue
             found = _by(newest, one, call)
             if found.level > best.level:
@@ -170,6 +170,15 @@ def _forbids(request: Request, call: Call) -> bool:
                 return not any(one.fault is None and same_effect(one, call) for one in request.asks)
             break
     return False
+
+
+def _adds_to(ask: Ask, call: Call) -> bool:
+    """Return True if an ask about the one before it is a part of the same call: open an issue and assign it to Priya.
+
+    Of a text, another effect's words are none: write that it is new, then post it.
+    """
+    values = [str(one.value) for one in call.arguments if isinstance(one.value, str) and one.role != "content"]
+    return same_effect(ask, call) or any(is_named(one, value) for one in ask.tokens for value in values)
 
 
 def _told(request: Request, call: Call) -> bool:

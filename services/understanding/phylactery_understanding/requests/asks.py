@@ -11,9 +11,9 @@ from phylactery_understanding.language.text import Kind, Token
 from phylactery_understanding.language.times import read_times
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.labels import label_body
-from phylactery_understanding.requests.model import Ask, Label
+from phylactery_understanding.requests.model import Ask, Fault, Label
 from phylactery_understanding.requests.operators import operator_in, phrase_at
-from phylactery_understanding.requests.verbs import PRONOUNS, is_for_me
+from phylactery_understanding.requests.verbs import PRONOUNS, has_subject, is_for_me, is_noun
 
 _OF_THINGS: Final = frozenset({"compose", "make"})
 _STANDING: Final = word_set("it") | word_set("object_clitics")
@@ -21,7 +21,7 @@ _SAME: Final = word_set("demonstratives") | word_set("same")
 _ALIKE: Final = word_set("alike")
 _AS: Final = word_set("as")
 _FILES: Final = word_set("files")
-_TURNING: Final = frozenset({"convert", "translate", "summarize", "copy", "rename"})
+TURNING: Final = frozenset({"convert", "translate", "summarize", "copy", "rename"})
 """Meanings of verbs whose first words are the object, if a goal follows."""
 _HELD: Final = word_set("held")
 
@@ -61,10 +61,11 @@ def read_ask(words: Lexicon, clause: list[Token], verb: int, before: Sequence[To
         operator_in(words, clause[: verb if recalls is None else recalls], 0)
         or (None if looks else phrase_at(words, texts, verb))
         or label_body(words, ask, texts, verb + max(looks, 1))
+        or _stated(words, ask, verb)
     )
     if compared is not None:
         labels[compared[1] :] = [Label.SOURCE] * (len(labels) - compared[1])
-    if not ask.verb.meanings.isdisjoint(_TURNING):
+    if not ask.verb.meanings.isdisjoint(TURNING):
         _mark_source(ask)
     said = {
         one.text
@@ -81,6 +82,13 @@ def read_ask(words: Lexicon, clause: list[Token], verb: int, before: Sequence[To
         or any(_stands_for(ask, at) for at in (*range(verb), *range(verb + 1, min(verb + 3, len(clause)))))
     )
     return ask
+
+
+def _stated(words: Lexicon, ask: Ask, verb: int) -> Fault | None:
+    """Return the fault of words that only tell something: notes.txt is wrong, it put milk in notes.txt."""
+    said = [one for one, label in zip(ask.tokens, ask.labels, strict=True) if label is not Label.CONTENT]
+    noun = is_noun(words, said, verb) or (has_subject(said, verb, ask.verb) and ask.tokens[0].raw)
+    return Fault("report", noun) if noun else None
 
 
 def _stands_for(ask: Ask, place: int) -> bool:

@@ -20,6 +20,12 @@ _REACH: Final = 40
 _LEAD: Final = 7
 """The number of words of a place that is named before the verb."""
 _FRONT: Final = 8
+_ONE: Final = word_set("one")
+_SUBJECTS: Final = word_set("pronouns")
+_CLITICS: Final = word_set("clitics")
+_OF: Final = frozenset({"de", "del", "of"})
+_NOUNS: Final = word_set("noun_forms")
+_SAID_OF: Final = word_set("said_of")
 
 
 def verb_at(words: Lexicon, said: Sequence[Token], place: int, *, near: bool = False) -> int | None:
@@ -139,10 +145,16 @@ def wished_goal(words: Lexicon, clause: Sequence[Token]) -> int | None:
 
 
 def thing_at(words: Lexicon, clause: Sequence[Token]) -> int | None:
-    """Return where a request names only the thing to be made: script de python.
+    """Return where a request names only the thing to be made, and how many of it: three more options, un resumen.
 
-    A word before its article says what is to be done with it: think about a script, propose a note.
+    A thing that is only named, or of which something is told, is a heading or a statement: notes in a.txt say that. A
+    word before its article says what is to be done with it: think about a script, propose a note.
     """
+    first = clause[0].text if clause else ""
+    if first not in _ONE and value_of(first) is None:
+        return None
+    if any(one.kind is Kind.WORD and words.holds("telling", one.text) for one in clause[1:]):
+        return None
     texts, called = [one.text for one in clause[:4]], False
     for at, one in enumerate(clause[:4]):
         if one.text in ARTIFACTS:
@@ -154,6 +166,35 @@ def thing_at(words: Lexicon, clause: Sequence[Token]) -> int | None:
             return None
         called = called or not (small or words.longest(("please", "polite", "greet"), texts, at))
     return None
+
+
+def is_noun(words: Lexicon, clause: Sequence[Token], verb: int) -> str:
+    """Return the words by which a verb's form is a noun: copy of a.txt, or by which a thing is said of it or its file.
+
+    A file of which something is said is no place to write to: the list in a.txt has three rows.
+    """
+    after = clause[verb + 1 : verb + 2]
+    if after and (
+        (after[0].text == "of" and any(one.language == "en" for one in words.verb(clause[verb].text)))
+        or (after[0].text in _OF and clause[verb].text in _NOUNS)
+    ):
+        return f"{clause[verb].text} {after[0].text}"
+    for at in range(verb + 1, len(clause) - 1):
+        if clause[at].kind is Kind.QUOTE or clause[at].text == ":":
+            break
+        if clause[at].kind is Kind.LITERAL and clause[at + 1].kind is Kind.WORD and clause[at + 1].text in _SAID_OF:
+            return f"{clause[at].raw} {clause[at + 1].text}"
+    return ""
+
+
+def has_subject(clause: Sequence[Token], verb: int, meant: Verb) -> bool:
+    """Return True if a verb tells what somebody does: it put milk in a.txt, me apunta leche."""
+    if verb != 1:
+        return False
+    if meant.language == "en":
+        return clause[0].text in _SUBJECTS
+    third = meant.language == "es" and not meant.joined and not clause[1].text.endswith("s")
+    return third and clause[0].text in _CLITICS
 
 
 def is_for_me(texts: Sequence[str], verb: int, meant: Verb) -> bool:

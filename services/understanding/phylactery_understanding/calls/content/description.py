@@ -10,7 +10,7 @@ from typing import Final
 from phylactery_understanding.calls.content.model import FEW, is_plain
 from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.numbers import readings, value_of
-from phylactery_understanding.language.text import STEM, STOPS, Kind, Token, tokenize
+from phylactery_understanding.language.text import STEM, STOPS, Kind, Token, is_file_name, tokenize
 from phylactery_understanding.language.times import read_times
 from phylactery_understanding.language.vocabulary import word_map, word_set
 from phylactery_understanding.requests.model import Ask, Fault, Label
@@ -43,9 +43,13 @@ class _Description:
         self.wanted = [one for one in content_words(said, ask.lexicon) if id(one) not in timely]
         self.found = [one for one in called if one.kind is not Kind.MARK]
         self.told = [one for one in self.found if not is_plain(one.text, ask.lexicon)]
-        self._everything = {one.text.lstrip("#") for one in [*ask.tokens, *ask.before, *previous]}
         self._inner = {id(one) for one in ask.of(Label.CONTENT)}
         self.dictated = not refers and bool(self._inner)
+        said = [*ask.tokens, *ask.before, *previous]
+        if makes and (self.dictated or ask.labels.count(Label.VERB) > 1):  # and write it in a.txt: no text
+            said = [one for one, label in zip(ask.tokens, ask.labels, strict=True) if _may_be_said(one, label)]
+            said.extend([*ask.before, *previous])
+        self._everything = {one.text.lstrip("#") for one in said}
 
     def changes_number(self) -> bool:
         """Return True if the content has a number that was not said, or lacks a dictated one."""
@@ -97,15 +101,16 @@ class _Description:
             one
             for one in self.wanted
             if not is_plain(one.text, self._ask.lexicon)
-            and one.kind is Kind.WORD
+            and one.kind in {Kind.WORD, Kind.LITERAL}
             and one.stem not in nouns
             and (not self.dictated or id(one) in self._inner)
         ]
 
     def missing(self, plain: Sequence[Token]) -> list[Token]:
         """Return those of some words that the content lacks."""
-        have = {one.stem for one in self.found}
-        return self._unlike([one for one in plain if one.stem not in have], [one.text for one in self.found])
+        have, named = {one.stem for one in self.found}, {one.text for one in self.found}
+        gone = [one for one in plain if one.text not in named and (one.kind is Kind.LITERAL or one.stem not in have)]
+        return self._unlike(gone, [one.text for one in self.found])
 
     def _unlike(self, tokens: list[Token], others: Iterable[str]) -> list[Token]:
         """Return the words that are no form of others, where short words are told by their beginning: a reminder."""
@@ -158,7 +163,13 @@ def described_fault(
         return Fault("content", "other")
     if not makes and {one.stem for one in it.told} <= {ask.tokens[ask.labels.index(Label.VERB)].stem}:
         return None  # wake me at ten to seven: wake up
-    return Fault("content", "unsaid") if it.told and not it.wanted else None
+    greets = any(is_plain(one.text, ask.lexicon) for one in it.wanted)
+    return Fault("content", "unsaid") if it.found and not plain and not greets else None
+
+
+def _may_be_said(token: Token, label: Label) -> bool:
+    """Return True if a dictated text may have a word: not the verb of the ask, nor a file it names beside the text."""
+    return label is Label.CONTENT or (label is not Label.VERB and not is_file_name(token.text))
 
 
 def _is_figure(token: Token) -> bool:

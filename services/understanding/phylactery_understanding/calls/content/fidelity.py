@@ -67,7 +67,7 @@ def fidelity(
     if makes and (is_composed(ask, said) or (previous is not None and is_composed(previous, previous.tokens))):
         beside = beside_source(called, ask, goals, texts)
         return Fidelity(beside or composed_fault(called, request, texts), places)
-    if makes and texts.some and names_source(ask, [*said, *accorded(ask, request)], texts):
+    if makes and texts.some and names_source(ask, [*said, *accorded(ask, request)], goals, texts):
         return Fidelity(taken_fault(called, ask, texts), places)
     refers = ask.refers or (ask.before and not list(ask.of(Label.CONTENT)) and not content_words(said, ask.lexicon))
     if refers:

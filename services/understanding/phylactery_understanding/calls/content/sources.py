@@ -7,11 +7,20 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from phylactery_understanding.calls.content.model import FEW, LONGEST, Source, is_plain, opened
+from phylactery_understanding.language.numbers import value_of
 from phylactery_understanding.language.text import STEM, Kind, Token, is_file_name, tokenize
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import ARTIFACTS, Ask, Fault, Label, Request
 
 _MAKING: Final = frozenset({"compose", "create", "make", "draft", "summarize", "translate", "convert"})
+_CREATING: Final = _MAKING - {"create", "make"} | {"write"}
+"""Meanings of verbs by which a thing is made though it is called by an article: write the summary."""
+_PLACING: Final = frozenset({"write", "add", "put", "send", "record"})
+_BELONGING: Final = word_set("belonging")
+_DEFINITE: Final = word_set("definite")
+LOOKED_UP: Final = word_set("looked_up")
+"""Things that stand in a text: who names one dictates no word of it."""
+_ONE: Final = word_set("one")
 _OPENING: Final = 3
 _DOMAINS: Final = frozenset("com org net io example info biz ru cn co dev app me xyz top site online link".split())
 """Endings by which a name is that of a host, even without its protocol."""
@@ -32,12 +41,37 @@ def free_content(values: Sequence[str], request: Request, texts: Source) -> Faul
 def is_composed(ask: Ask, said: Sequence[Token]) -> bool:
     """Return True if an ask is for a thing whose content is left to the creator: a poem, a list."""
     meanings = ask.verb.meanings
-    if ask.verbatim:
+    if ask.verbatim or not meanings & (_MAKING | _PLACING):
         return False
+    if ask.form in ARTIFACTS and meanings & _MAKING:  # a script, but not note it down
+        return True
     # A dictated text may begin with what it is: containing the packing list; its own words say nothing about it.
     dictated = {id(one) for one in list(ask.of(Label.CONTENT))[_OPENING:]}
-    artifact = ask.form in ARTIFACTS or any(one.text in ARTIFACTS for one in said if id(one) not in dictated)
-    return artifact and bool(meanings & (_MAKING | {"write", "add", "put", "send", "record"}))
+    places = {id(one): at for at, one in enumerate(ask.tokens)}
+    return any(
+        one.text in ARTIFACTS and id(one) not in dictated and _is_to_make(ask, places.get(id(one), 0)) for one in said
+    )
+
+
+def _is_to_make(ask: Ask, place: int) -> bool:
+    """Return True if an ask's thing is to be made: not one that something is put into, nor the one there is.
+
+    Words that only put it somewhere make it only where they say how many: not the old version, nor take note of it.
+    """
+    definite, some = False, ask.tokens[place].text.endswith("s")
+    for at in range(place - 1, -1, -1):
+        token, label = ask.tokens[at], ask.labels[at]
+        one = token.text in _ONE and (label is not Label.GOAL or ask.verb.language == "en")  # "a" is "to" in Spanish
+        if label is Label.GOAL and token.text not in _BELONGING and not one:
+            return False
+        if label in {Label.VERB, Label.MARK} or token.kind not in {Kind.WORD, Kind.NUMBER}:
+            break
+        if label is Label.GOAL and not one:
+            break
+        definite, some = definite or token.text in _DEFINITE, some or one or value_of(token.text) is not None
+    if definite and ask.tokens[place].text in LOOKED_UP:
+        return False
+    return bool(ask.verb.meanings & _CREATING) or (some and not definite)
 
 
 def composed_fault(called: Sequence[Token], request: Request, texts: Source) -> Fault | None:
@@ -50,11 +84,16 @@ def composed_fault(called: Sequence[Token], request: Request, texts: Source) -> 
     return None
 
 
-def names_source(ask: Ask, said: Sequence[Token], texts: Source) -> bool:
-    """Return True if the ask itself names a source of its content that was read: a file, a page."""
+def names_source(ask: Ask, said: Sequence[Token], goals: Collection[int], texts: Source) -> bool:
+    """Return True if the ask itself names a source of its content that was read: a file, a page.
+
+    What the call writes to is no source of it, though it was read: add milk to a.txt.
+    """
+    targets = {id(ask.tokens[at]) for at in goals}
     return any(
         (one.kind is Kind.LITERAL or (one.kind is Kind.QUOTE and is_file_name(one.text))) and texts.named(one.text)
         for one in [*said, *ask.of(Label.SOURCE, Label.CONTENT, Label.OBJECT)]
+        if id(one) not in targets
     )
 
 
