@@ -150,6 +150,7 @@ doubt_hypothetical = “{ $clause }” sounds like an idea rather than a request
 doubt_report = In “{ $clause }” you report what somebody else said. I have done nothing. If you want it, ask for it yourself.
 doubt_permission = “{ $clause }” is about what may be done. I have done nothing. If you want it, just ask for it.
 doubt_past = “{ $clause }” is about something past. I have done nothing. Say what you want now; if it belongs to the text, put the text in quotes.
+doubt_statement = I read no request in “{ $clause }”: it tells something or names a thing. I have done nothing. If you want it, ask for it; if it is a text, put it in quotes.
 doubt_future = “{ $clause }” is about something for later. I have done nothing. Say what you want now; if it belongs to the text, put the text in quotes.
 doubt_irony = “{ $clause }” sounds like a joke. I have done nothing. If you mean it, ask again without that part.
 doubt_retraction = In “{ $clause }” you seem to take something back. I have done nothing. If it belongs to the text, put the text in quotes; otherwise ask again without it.

@@ -148,6 +148,7 @@ doubt_hypothetical = «{ $clause }» suena más a una idea que a una petición. 
 doubt_report = En «{ $clause }» cuentas lo que dijo otra persona. No he hecho nada. Si lo quieres tú, pídelo con tus palabras.
 doubt_permission = «{ $clause }» habla de lo que se puede hacer. No he hecho nada. Si lo quieres, pídelo directamente.
 doubt_past = «{ $clause }» habla de algo que ya pasó. No he hecho nada. Di qué quieres ahora; si es parte del texto, ponlo entre comillas.
+doubt_statement = No veo una petición en «{ $clause }»: cuenta algo o nombra una cosa. No he hecho nada. Si lo quieres, pídelo; si es un texto, ponlo entre comillas.
 doubt_future = «{ $clause }» habla de algo para más tarde. No he hecho nada. Di qué quieres ahora; si es parte del texto, ponlo entre comillas.
 doubt_irony = «{ $clause }» suena a broma. No he hecho nada. Si va en serio, pídelo otra vez sin esa parte.
 doubt_retraction = En «{ $clause }» parece que te retractas de algo. No he hecho nada. Si es parte del texto, ponlo entre comillas; si no, pídelo sin esa parte.

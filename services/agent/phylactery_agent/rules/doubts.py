@@ -25,7 +25,7 @@ PAST: Final = "past"
 WHICH_TIME: Final = "which_time"
 _OPERATORS: Final = frozenset(
     {"negation", "exclusion", "condition", "hypothetical", "report", "permission", "past", "future", "irony",
-     "retraction", "announce", "idiom"}
+     "retraction", "announce", "idiom", "statement"}
 )  # fmt: skip
 KINDS: Final = _OPERATORS | {QUESTION, WHICH_FILE, WHAT_CONTENT, COPY, BESIDE, WHICH_TIME}
 """Every kind of doubt; each has a sentence in i18n.doubts."""

@@ -81,6 +81,7 @@ doubt_exclusion = You left something out, and I am not sure that this is what re
 doubt_condition = You set a condition, and I cannot tell whether it holds.
 doubt_question = It sounded like a question, not like a request.
 doubt_hypothetical = It sounded like an idea, not like a request.
+doubt_statement = It sounded as if you told something, not as if you asked for it.
 doubt_report = You reported what somebody else said or wants.
 doubt_permission = You spoke about what is allowed, not about what to do.
 doubt_past = It sounded as if it had already been done.

@@ -79,6 +79,7 @@ doubt_exclusion = Dejaste algo fuera, y no sé con seguridad si esto es lo que q
 doubt_condition = Pusiste una condición, y no sé si se cumple.
 doubt_question = Sonaba a pregunta, no a petición.
 doubt_hypothetical = Sonaba a una idea, no a una petición.
+doubt_statement = Parecía que contabas algo, no que lo pedías.
 doubt_report = Contaste lo que dijo o quiere otra persona.
 doubt_permission = Hablaste de lo que se puede, no de lo que hay que hacer.
 doubt_past = Sonaba a que ya estaba hecho.

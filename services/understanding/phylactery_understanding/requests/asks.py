@@ -88,7 +88,7 @@ def _stated(words: Lexicon, ask: Ask, verb: int) -> Fault | None:
     """Return the fault of words that only tell something: notes.txt is wrong, it put milk in notes.txt."""
     said = [one for one, label in zip(ask.tokens, ask.labels, strict=True) if label is not Label.CONTENT]
     noun = is_noun(words, said, verb) or (has_subject(said, verb, ask.verb) and ask.tokens[0].raw)
-    return Fault("report", noun) if noun else None
+    return Fault("statement", noun) if noun else None
 
 
 def _stands_for(ask: Ask, place: int) -> bool:
