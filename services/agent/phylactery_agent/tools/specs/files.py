@@ -18,6 +18,13 @@ _WRITE_ES: Final = r"(?:escribe|escribir|escribas|guarda|guardar|graba)"
 _WRITE_EN: Final = r"(?:write|save|store)"
 _APPEND_ES: Final = r"(?:a[nñ]ade|a[nñ]adir|agrega|agregar|anexa)"
 _APPEND_EN: Final = r"(?:append|add)"
+_OVER_ES: Final = r"(?:sobrescribe|sobrescribir|reemplaza|reemplazar|remplaza|remplazar|sustituye|sustituir)"
+_OVER_EN: Final = r"(?:overwrite|replace)"
+_WHOLE_ES: Final = r"(?:(?:todo\s+)?(?:el|su)\s+(?:contenido|texto)\s+del?\s+|todo\s+(?:lo\s+que\s+hay\s+)?en\s+)?"
+_WHOLE_EN: Final = (
+    r"(?:(?:all\s+(?:of\s+)?)?(?:the\s+)?(?:whole\s+)?(?:contents?|text)\s+(?:of|in)\s+|everything\s+in\s+)?"
+)
+"""What a new text takes the place of: all of a file. A part of it cannot be replaced without a look at the file."""
 _THIS_ES: Final = r"(?:esto\s+|lo\s+siguiente\s+)?"
 _THIS_EN: Final = r"(?:this\s+|the\s+following\s+)?"
 _PATH_BEFORE: Final = r"(?P<path>\"[^\"]+\"|[^\s\"'«»“”:]+):\s+"
@@ -134,8 +141,18 @@ WRITE_FILE: Final = ToolSpec(
     ),
     args_model=WriteFileArguments,
     contract=Contract(risk="medium", effect="write", idempotency="reconcilable", controls=("/path",), reversible=True),
-    verbs=(_WRITE_ES, _WRITE_EN, _APPEND_ES, _APPEND_EN, _CREATE_ES, _CREATE_EN),
+    verbs=(_OVER_ES, _OVER_EN, _WRITE_ES, _WRITE_EN, _APPEND_ES, _APPEND_EN, _CREATE_ES, _CREATE_EN),
     patterns=(
+        Pattern(
+            "es",
+            _OVER_ES + r"\s+" + _WHOLE_ES + FILE_ES + _FILE_NAME + r"(?:\s*:|,?\s+(?:por|con):?)\s+" + _CONTENT,
+            meant=_dictated,
+        ),
+        Pattern(
+            "en",
+            _OVER_EN + r"\s+" + _WHOLE_EN + FILE_EN + _FILE_NAME + r"(?:\s*:|,?\s+(?:with|by):?)\s+" + _CONTENT,
+            meant=_dictated,
+        ),
         Pattern("es", _CREATE_ES + r"\s+" + _A_FILE_ES + _FILE_NAME + _WITH_ES + _CONTENT, meant=_dictated),
         Pattern("en", _CREATE_EN + r"\s+" + _A_FILE_EN + _FILE_NAME + _WITH_EN + _CONTENT, meant=_dictated),
         Pattern("es", _NOTE_ES + r"\s+en\s+" + _A_FILE_ES + _FILE_NAME + r"\s+" + _CONTENT, {"append": True}),
