@@ -18,6 +18,20 @@ from tests.support.agent.system import DONE, Person, System, open_system
 TOOLS = ToolRegistry()
 
 TALK = [
+    ("no lo deshagas", "stays_done"),
+    ("No, no lo deshagas", "stays_done"),
+    ("no deshagas nada, gracias", "stays_done"),
+    ("nunca reviertas eso", "stays_done"),
+    ("don't undo it", "stays_done"),
+    ("please do not undo the last change", "stays_done"),
+    ("never roll that back", "stays_done"),
+    ("ask me before you change files", "asks_anyway"),
+    ("from now on, always ask me first before changing anything", "asks_anyway"),
+    ("check with me before you touch a.txt", "asks_anyway"),
+    ("don't write files without asking me first", "asks_anyway"),
+    ("pregúntame antes de cambiar archivos", "asks_anyway"),
+    ("consulta conmigo siempre antes de tocar nada", "asks_anyway"),
+    ("no borres nada sin preguntarme", "asks_anyway"),
     ("never mind, forget it", "dropped"),
     ("nevermind", "dropped"),
     ("déjalo, da igual", "dropped"),

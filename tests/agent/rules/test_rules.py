@@ -12,6 +12,7 @@ import yaml
 from phylactery_agent.rules.expressions import detect_language
 from phylactery_agent.rules.intents import ApprovalReply, classify, is_continue, parse_reply, talk_kind
 from phylactery_agent.rules.planner import read_request
+from phylactery_agent.rules.undoing import read_undo
 from phylactery_agent.tools.contract import Example, ToolSpec
 from phylactery_agent.tools.registry import ToolRegistrationError, ToolRegistry
 from phylactery_agent.tools.specs import BUILTIN_SPECS
@@ -79,7 +80,13 @@ def test_a_regret_is_read_however_often_it_is_said() -> None:
     assert not read_request("no " * 5_000, TOOLS).clauses
 
 
-@pytest.mark.parametrize("text", ["never undo that", "I would rather not undo it", "nunca deshagas eso", "undone"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("never undo that", "I would rather not undo it", "nunca deshagas eso", "undone"),
+        *("no lo deshagas", "No, no lo deshagas", "no deshaz eso", "no la reviertas", "no undo that"),
+    ],
+)
 def test_who_wants_nothing_undone_has_nothing_undone(text: str) -> None:
     assert read_request(text, TOOLS).clauses == ()
 
@@ -266,3 +273,59 @@ def test_a_tool_that_one_registry_holds_or_has_switched_off_is_not_so_in_another
     assert others.refused_reason("echo") is None
     assert read_request("repite hola", others).clauses
     assert not read_request("repite hola", tools).clauses
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "content"),
+    [
+        ("overwrite a.txt with x", "a.txt", "x"),
+        ("replace everything in a.txt with two words", "a.txt", "two words"),
+        ("Replace the text of a.txt with “hello”", "a.txt", "hello"),
+        ("sobrescribe a.txt con x", "a.txt", "x"),
+        ("sobrescribe a.txt: x", "a.txt", "x"),
+        ("reemplaza a.txt por hola", "a.txt", "hola"),
+        ("sustituye el contenido de a.txt por hola", "a.txt", "hola"),
+    ],
+)
+def test_a_new_text_for_a_whole_file_is_planned_alone_and_behind_another_request(
+    text: str, path: str, content: str
+) -> None:
+    for words, behind in ((text, 0), (f"read b.txt and {text}", 1), (f"lee b.txt y {text}", 1)):
+        call = read_request(words, TOOLS).clauses[behind][0]
+        assert (call.tool, call.args) == ("write_file", {"path": path, "content": content})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["replace milk in a.txt with bread", "sustituye leche en a.txt por pan", "replace a.txt with b.txt",
+     "reemplaza a.txt por lo que hay en b.txt"],
+)  # fmt: skip
+def test_no_part_of_a_file_is_replaced_unseen_nor_by_a_name(text: str) -> None:
+    assert read_request(text, TOOLS).clauses == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("undo everything except a.txt", "undo all but the reminder", "undo what you did apart from a.txt"),
+        *(
+            "undo everything you did except for a.txt",
+            "take everything back except the note",
+            "undo the changes but a.txt",
+        ),
+        *("deshaz todo menos a.txt", "deshaz todo, excepto lo de a.txt", "deshaz lo que has hecho salvo a.txt"),
+        *("revierte los cambios menos los de a.txt", "deshaz todo quitando el recordatorio"),
+    ],
+)
+def test_an_undo_that_leaves_something_out_says_so(text: str) -> None:
+    words = read_undo(text)
+    assert words is not None
+    assert words.excepts
+    assert read_request(text, TOOLS).clauses == ()
+
+
+@pytest.mark.parametrize("text", ["undo everything", "deshaz todo", "undo what you did", "deshaz los recordatorios"])
+def test_an_undo_without_an_exception_leaves_nothing_out(text: str) -> None:
+    words = read_undo(text)
+    assert words is not None
+    assert not words.excepts

@@ -176,6 +176,24 @@ async def test_the_change_of_one_file_leaves_the_rest(tmp_path, language, words)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("language", "words", "told"),
+    [
+        ("en", "undo everything except a.txt", "I took nothing back"),
+        ("en", "undo what you did apart from the reminder", "I took nothing back"),
+        ("es", "deshaz todo menos a.txt", "No he deshecho nada"),
+        ("en", "don't undo it", "All right, it stays as it is."),
+        ("es", "no lo deshagas", "De acuerdo, se queda como está."),
+    ],
+)
+async def test_what_is_to_stay_stays_whatever_else_is_to_be_undone(tmp_path, language, words, told):
+    async with after(tmp_path, _TOGETHER[language]) as (system, ana):
+        said, files, reminded = await left_after(system, ana, language, words)
+        assert (files, reminded) == (["a.txt"], True)
+        assert said.startswith(told)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["undo everything", "undo the reminder", "deshaz lo del archivo", "undo both"])
 async def test_where_nothing_was_done_nothing_is_taken_back_and_nobody_elses(tmp_path, words):
     async with after(tmp_path, _TOGETHER["en"]) as (system, _):

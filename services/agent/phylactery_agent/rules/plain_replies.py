@@ -73,6 +73,27 @@ _DROPPED: Final = expression(
 )
 
 
+_KEEPS: Final = chat_expression(
+    r"(?i)^[¡\s]*(?:(?:no|wait|please|ok|okay|espera|por\s+favor|vale),?\s+)*"
+    r"(?:(?:do\s+not|don['’]?t|never)\s+(?:ever\s+)?(?:undo|revert|(?:roll|take)(?:\s+(?:it|that|this|them))?\s+back)"
+    r"(?:\s+(?:it|that|this|them|anything|any\s+of\s+(?:it|that|them)|(?:the|my|your)\s+(?:last\s+)?changes?))?(?:\s+back)?"
+    r"|(?:no|nunca|ni)\s+(?:me\s+)?(?:lo|la|los|las)?\s*(?:deshagas|deshaga|deshagan|deshagais|reviertas|revierta|anules|anule)"
+    r"(?:\s+(?:nada|eso|esto|(?:de\s+)?todo|(?:el|los|mi|mis)\s+(?:ultimos?\s+)?cambios?))?)"
+    r"(?:[\s,.!]+(?:please|por\s+favor|thanks|gracias|ok))*[\s.!]*$"
+)
+"""Words by which what was done is to stay."""
+_ASK_BEFORE: Final = chat_expression(
+    r"(?i)^[¡\s]*(?:(?:please|from\s+now\s+on|in\s+future|always|por\s+favor|a\s+partir\s+de\s+ahora|desde\s+ahora|siempre),?\s+)*"
+    r"(?:(?:(?:always\s+)?(?:ask|tell|warn|consult)\s+me|check\s+with\s+me|get\s+my\s+(?:ok|okay|permission|approval))"
+    r"(?:\s+(?:first|always))*\s+before\s+(?:you\s+\w+|(?:chang|touch|modify|writ|delet|edit|sav|mov|send|mak|creat|do|remov|overwrit)\w*ing)\b.*"
+    r"|(?:do\s+not|don['’]?t|never)\s+\w+\s+.*\bwithout\s+(?:asking\s+(?:me)?|checking\s+with\s+me|my\s+(?:ok|okay|permission|approval))(?:\s+first)?"
+    r"|(?:preguntame|avisame|consultame|consulta\s+conmigo|pideme\s+permiso)(?:\s+(?:siempre|primero))*\s+antes\s+de\s+(?:que\s+)?"
+    r"(?:cambi|toc|toqu|modifi|escrib|borr|guard|hac|hag|mov|muev|envi|mand|edit|cre|sobrescrib|elimin)\w*\b.*"
+    r"|(?:no|nunca)\s+\w+\s+.*\bsin\s+(?:preguntarme|consultarme|avisarme|mi\s+permiso|pedirme\s+permiso)(?:\s+antes)?)[\s.!]*$"
+)
+"""A wish to be asked before changes. No such wish is kept: what happens anyway is told."""
+
+
 _RETRY: Final = chat_expression(
     r"(?i)^[¡\s]*(?:(?:no|well|ok|okay|please|can\s+you|could\s+you|you\s+can|bueno|vale|venga|puedes|por\s+favor)[\s,]+)*"
     r"(?:(?:re)?try(?:\s+(?:it|that))?(?:\s+(?:again|once\s+more|one\s+more\s+time|another\s+time))?"
@@ -95,6 +116,8 @@ def plain_reply(text: str) -> str:
         return ""
     answer = read_answer(text)
     found = (
+        ("stays_done", _KEEPS.match(unaccented(text))),
+        ("asks_anyway", _ASK_BEFORE.match(unaccented(text)) and not _names_time(text)),
         ("cannot_forget", _FORGET.match(unaccented(text))),
         ("say_again", wants_retry(text)),
         ("dropped", read_stop(text) != "denied" and (answer == "no" or _DROPPED.match(text) or _takes_all_back(text))),
@@ -105,6 +128,11 @@ def plain_reply(text: str) -> str:
         ("told_of_oneself", _TOLD.match(told_of(text)) and read_retraction(text) is None and not parse(text).asks),
     )
     return next((key for key, is_it in found if is_it), "")
+
+
+def _names_time(text: str) -> bool:
+    """Return True if a text says when: tell me before I leave at 8 is a reminder."""
+    return bool(times_of(text).features)
 
 
 def told_of(text: str) -> str:

@@ -42,7 +42,8 @@ _END = ".!?,;:"
 _MOST_CUTS: Final = 100
 """Maximum number of places in a clause at which its verb may be repeated implicitly."""
 _READ_STANDING: Final = r"(?:l[eé]e|mu[eé]stra|mostr[aá]|[aá]bre|abr[ií]|ens[eé][nñ][aá])(?:me)?lo"
-_REGRET: Final = expression(r"(?i)^\s*(?:(?:oops|ups|uy|perd[oó]n|sorry|wait|espera|no)[,.!]*\s+)+")
+_REGRET: Final = expression(r"(?i)^\s*(?:(?:(?:oops|ups|uy|perd[oó]n|sorry|wait|espera)[,.!]*|no[,.!]+)\s+)+")
+"""Regret, which takes back. Without a pause, "no" denies what follows: no lo deshagas."""
 _ASKS_POLITELY: Final = expression(
     r"(?i)^[¿\s]*(?:\pL+,?\s+){0,4}(?:(?:can|could|would)\s+(?:you|u)|puedes|podrias)\s.*\?[\s]*$"
 )

@@ -16,7 +16,9 @@ from phylactery_agent.tools.specs import CANCEL_REMINDER, CREATE_REMINDER, REMEM
 
 UNDO_WHICH: Final = "undo_which"
 UNDO_NONE: Final = "undo_none"
-"""The replies to words that name something else than what was done last, and where there is nothing of low stakes."""
+UNDO_EXCEPT: Final = "undo_except"
+"""The replies to words that name something else than what was done last, where there is nothing of low stakes, and to
+those that leave something out: nothing is taken back then, as the undo of a turn takes back all of it."""
 _UNDO: Final = r"(?:undo|revert|take\s+back|roll\s+back|deshaz|deshace|deshacer|deshaga|revierte|revertir|anula|anular)"
 _REMOVE: Final = (
     r"(?:remove|delete|cancel|get\s+rid\s+of|quita|quitar|quitame|borra|borrar|borrame|elimina|eliminar|saca|cancela"
@@ -58,6 +60,11 @@ _OF_A_FILE: Final = expression(
     rf"(?i)^{_UNDO}\s+(?:(?:the|my|your|that)\s+(?:changes?|write|edit)\s+(?:to|in|of)|lo\s+de|(?:el|los|ese)\s+cambios?"
     r"\s+(?:de|en))\s+(?P<path>[^\s\"'«»“”:,]+\.\w{1,8})[\s.!]*$"
 )
+_EXCEPT: Final = expression(
+    rf"(?i)^(?:{_UNDO}\s+(?:{_ALL}|{_DID}|everything\s+you(?:['’]ve)?\s+(?:just\s+)?(?:did|done)|(?:(?:all|todos)\s+)?(?:the\s+|los\s+)?(?:changes|cambios))"
+    rf"|(?:{_REMOVE}|reverse)\s+(?:{_DID})|take\s+(?:{_ALL})\s+back),?\s+(?:(?:all\s+)?but|except(?:\s+for)?|apart\s+from|save\s+for|other\s+than|excluding|leaving\s+out"
+    r"|without|menos|salvo|excepto|exceptuando|a\s+excepcion\s+de|aparte\s+de|quitando|dejando|sin)\s+\S.*$"
+)
 _REMINDERS: Final = frozenset({CREATE_REMINDER.name, CANCEL_REMINDER.name})
 _FILES: Final = frozenset({WRITE_FILE.name})
 _ANY: Final = frozenset({*_REMINDERS, *_FILES, REMEMBER.name})
@@ -84,13 +91,14 @@ class UndoWords:
     """What is to be taken back: everything, one file's last change, or what tools of a kind did last.
 
     ``tools`` is empty for everything; ``several`` says that more than one thing of the kind may be meant, and ``count``
-    how many, 0 for any number.
+    how many, 0 for any number. ``excepts`` says that they leave something out.
     """
 
     tools: frozenset[str] = frozenset()
     several: bool = True
     path: str = ""
     count: int = 0
+    excepts: bool = False
 
     def fits(self, done: tuple[str, ...]) -> bool:
         """Return True if taking back everything of these tools takes back no more than was meant."""
@@ -101,6 +109,8 @@ class UndoWords:
 def read_undo(text: str) -> UndoWords | None:
     """Return what the words take back, or None if they are no such words as a whole."""
     plain = unaccented(without_tail(without_lead(text.strip()))).strip()
+    if _EXCEPT.match(plain):
+        return UndoWords(excepts=True)
     count = 2 if _TWO.match(plain) else 0
     if _EVERYTHING.match(plain):
         return UndoWords(count=count)

@@ -15,7 +15,7 @@ from phylactery_agent.rules.forgetting import FORGET_KEYS
 from phylactery_agent.rules.likely import HEDGED
 from phylactery_agent.rules.plain_replies import CANNOT, is_beyond, plain_reply, told_of
 from phylactery_agent.rules.planner import Reading, off_tool
-from phylactery_agent.rules.undoing import UNDO_NONE, UNDO_WHICH
+from phylactery_agent.rules.undoing import UNDO_EXCEPT, UNDO_NONE, UNDO_WHICH
 from phylactery_agent.tools.network_policy import SWITCHES
 from phylactery_agent.tools.registry import NOT_FOR_GUESTS, ToolRegistry
 from phylactery_agent.tools.specs import (
@@ -57,7 +57,7 @@ def undo_told(likely: LikelyState | None, language: Language, tools: ToolRegistr
 
     Or to words that want something forgotten of which there is none, or several.
     """
-    known = likely is not None and likely["key"] in {UNDO_WHICH, UNDO_NONE, *FORGET_KEYS}
+    known = likely is not None and likely["key"] in {UNDO_WHICH, UNDO_NONE, UNDO_EXCEPT, *FORGET_KEYS}
     return _told_by_key(likely, language, "", tools) if likely is not None and known else ""
 
 

@@ -56,7 +56,7 @@ from phylactery_agent.rules.intents import TASK, TOOL_PATHWAY, parse_reply, talk
 from phylactery_agent.rules.persons import beside_wish
 from phylactery_agent.rules.planner import read_aside, read_request
 from phylactery_agent.rules.slots import speaks_of_oneself
-from phylactery_agent.rules.undoing import UNDO_NONE, UNDO_WHICH, read_undo
+from phylactery_agent.rules.undoing import UNDO_EXCEPT, UNDO_NONE, UNDO_WHICH, read_undo
 from phylactery_agent.runtime.dispatch.leases import Leases, RunCancelledError
 from phylactery_agent.runtime.dispatch.notifier import ThreadNotifier
 from phylactery_agent.runtime.effects import undoing
@@ -515,6 +515,8 @@ class TurnServer:
         if words is None or await self._lifts.level_of(claim.lease.owner, turn.level) == GUEST:
             return None
         language = detect_language(turn.text, "es")
+        if words.excepts:  # what is left out must stay, and the undo of a turn takes back all of it
+            return ThreadChange(told=LikelyMeaning(key=UNDO_EXCEPT))
         if words.path:
             last = {"es": "deshaz el último cambio de", "en": "undo the last change to"}[language]
             return ThreadChange(f"{last} {words.path}")
