@@ -403,10 +403,6 @@ class DecisionContext:
         view = call_view(bound, tool, previous.arguments, task=told.facts, full=full)
         return replace(seen, view=view, compared_id=last.id)
 
-    def call_of(self, connection: Connection, approval: Approval) -> BoundCall | None:
-        """Return the call an approval is for, or None once it was erased."""
-        return self._asked_for(connection, approval)[0]
-
     def _asked_for(self, connection: Connection, approval: Approval) -> tuple[BoundCall | None, TaskSnapshot]:
         """Return the call an approval is for (None once it was erased) and the task facts about it."""
         record = find_decision(connection, approval.tenant, approval.decision_id)

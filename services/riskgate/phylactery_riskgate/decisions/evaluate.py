@@ -67,6 +67,7 @@ from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.reasons import MAX_REASONS, freeze_reason, reason
 from phylactery_riskgate.notices.config import Called
 from phylactery_riskgate.notices.outbox import called_by
+from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import decisions as decision_rows
 from phylactery_riskgate.store import stops
