@@ -16,7 +16,7 @@ from tests.support.servers.model_server import Exchange, ModelServer, calls, fai
 pytestmark = pytest.mark.slow
 
 DONE, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_SUSPENDED
-ASK = 'append "one line" to log.txt'
+ASK = "append one line to log.txt"
 KEY = "sk-very-secret-0123456789"
 PROPOSAL = calls(("write_file", {"path": "log.txt", "content": "one line\n", "append": True}, "call_0"))
 

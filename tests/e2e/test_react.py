@@ -97,7 +97,7 @@ def test_killed_after_a_models_call_the_model_is_not_asked_for_it_again(make_sta
         crash_at(stack, "agent", "agent.9")
         stack.start()
         with Person(stack, "ana") as ana:
-            asked = ana.say('añade "one line" a log.txt')
+            asked = ana.say("añade one line a log.txt")
             assert asked.run.status == SUSPENDED
             ana.say_and_lose(yes(asked), "yes-request-1")
             await_death(stack, "agent")
