@@ -24,6 +24,8 @@ from phylactery_cli.options import TARGET_VARIABLES, Options, Service, Yes, shar
 from phylactery_cli.terminal import confirmed, one_line, printable
 
 _SECONDS = 600.0
+_AGAIN_SECONDS = 3.0
+"""How long a service that nobody answers for is asked again, by the request's id: a broken connection is no absence."""
 _SERVICES = ("agent", "riskgate", "memory")
 """The services, in the order of the erasure."""
 _INDENT = " " * 10
@@ -79,13 +81,13 @@ class _Eraser:
 
     async def _agent(self) -> _Told:
         async with PhylacteryClient(
-            self._targets["agent"], token=self._token, timeout=_SECONDS, retry_seconds=0
+            self._targets["agent"], token=self._token, timeout=_SECONDS, retry_seconds=_AGAIN_SECONDS
         ) as client:
             return _Told("agent", await client.erase_user(subject=self._user, request_id=self._request_id))
 
     async def _memory(self) -> _Told:
         async with MemoryClient(
-            self._targets["memory"], token=self._token, timeout=_SECONDS, retry_seconds=0
+            self._targets["memory"], token=self._token, timeout=_SECONDS, retry_seconds=_AGAIN_SECONDS
         ) as client:
             return _Told("memory", await client.erase_user(subject=self._user, request_id=self._request_id))
 
