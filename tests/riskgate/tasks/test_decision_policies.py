@@ -48,7 +48,8 @@ def wanted(risk: str, facts: CaseFacts) -> str:
         return "BLOCKED"
     if facts.intent == 2 and facts.origin == 0 and facts.signals == 0 and risk != "critical":
         return "ALLOW"
-    high = "self" if facts.intent and facts.origin <= 1 else "peer"
+    typed = facts.origin == 0 and facts.own is not False  # every target is the person's own words
+    high = "self" if typed or (facts.intent and facts.origin <= 1) else "peer"
     return {"medium": "self", "high": high, "critical": "dual"}[risk]
 
 
