@@ -283,6 +283,7 @@ def test_nothing_is_found_where_nothing_is():
     [
         ("vivo en Cusco", "where do I live?"),
         ("Mi hermana se llama Laura", "what is my sister's name?"),
+        ("Mi marido se llama Diego", "what's my husband's name?"),
         ("tengo dos gatos", "how many cats do I have?"),
         ("my children are at school", "¿mis hijos?"),
         ("soy alérgico al maní", "what am I allergic to?"),

@@ -346,6 +346,8 @@ def test_what_states_no_value_of_the_person_sets_no_field(text):
         ("I prefer Spanish, please", "language", "es"),
         ("my time zone is UTC+2", "timezone", "UTC+2"),
         ("mi comida favorita es la paella", "favorite.comida", "paella"),
+        ("mi color favorito ya no es el verde, es el rojo", "favorite.color", "rojo"),
+        ("My favourite food isn't pizza but sushi", "favorite.food", "sushi"),
     ],
 )
 def test_a_plain_statement_sets_the_field_to_what_it_says(text, field, value):

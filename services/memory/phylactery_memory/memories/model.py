@@ -67,15 +67,15 @@ TRUST_OF_SOURCE: Final = {
 
 
 _ASKED_WITH: Final = {
-    "name": "name nombre llamo",
-    "name.preferred": "name nombre llamo",
-    "city": "live vivo",
-    "employer": "work trabajo",
-    "birthday": "birthday cumpleaños",
-    "diet": "diet dieta",
-    "language": "language idioma",
+    "name": "name",
+    "name.preferred": "name",
+    "city": "live",
+    "employer": "work",
+    "birthday": "birthday",
+    "diet": "diet",
+    "language": "language",
 }
-"""Words of the questions about an attribute that a statement of it may not have: "I moved to Lima"."""
+"""The word of questions about an attribute that a statement of it may lack: "I moved to Lima". Spanish ones find it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -400,7 +400,8 @@ _NO_FAVOURITE: Final = (
     _rule(r"mi (\w{1,40}) (?:favorit|preferid)[oa] (?:ya )?no es (?:el |la |un |una )?(.+)"),
 )
 _INSTEAD: Final = re2.compile(
-    r"^(.+?),?\s+(?:but(?: in| at| for)?|but rather|it'?s|sino(?: que)?(?: vivo| trabajo| me llamo)?(?: en| para| "
+    r"^(.+?),?\s+(?:but(?: in| at| for)?|but rather|it'?s(?: now)?(?: the)?|(?:ahora )?es(?: el| la)?|sino(?: "
+    r"que)?(?: vivo| trabajo| me llamo)?(?: en| para| "
     r"el)?)\s+(.+)$"
 )
 """What holds in place of what is denied: not Bob but Rob."""
@@ -655,7 +656,9 @@ def _slot(sentence: str, body: str) -> tuple[Slot | None, bool]:
 
 def _slot_at(sentence: str, body: str) -> tuple[Slot | None, bool]:
     if ended := _ended(sentence, body):
-        return ended, not ended.ends and ended.attribute in _STABLE_ATTRIBUTES
+        return ended, not ended.ends and (
+            ended.attribute in _STABLE_ATTRIBUTES or ended.attribute.startswith("favorite.")
+        )
     for attribute, pattern, values, other in _CHOICES:
         if found := pattern.search(body):
             chosen = next(group for group in found.groups() if group)
@@ -695,7 +698,12 @@ def _ended(sentence: str, body: str) -> Slot | None:
     for pattern in _NO_FAVOURITE:
         if found := pattern.search(body):
             thing, said = found.groups()
-            return Slot(f"favorite.{thing}", _OVER.sub("", _ENDS_VALUE.sub("", said)).strip(" '\""), ends=True)
+            attribute = f"favorite.{thing}"
+            if instead := _INSTEAD.search(said):
+                value = _as_written(sentence, _OVER.sub("", instead.groups()[1]))
+                if value and _is_of_its_kind(attribute, value, sentence):
+                    return Slot(attribute, value)
+            return Slot(attribute, _OVER.sub("", _ENDS_VALUE.sub("", said)).strip(" '\""), ends=True)
     return None
 
 
