@@ -13,7 +13,7 @@ from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.supervisor import Stack
 from phylactery_cli.terminal import plain_console
 
-from tests.support.processes.stack import FREE_PORTS
+from tests.support.processes.stack import FREE_PORTS, ForkedStack
 
 
 @pytest.fixture
@@ -37,6 +37,7 @@ def test_who_starts_the_services_is_told_of_files_that_are_nobodys(
         (stack.former_sandbox / "plan.txt").write_text("of somebody")
     out = io.StringIO()
     monkeypatch.setattr(main, "DEFAULT_PORTS", FREE_PORTS)
+    monkeypatch.setattr(Stack, "_begin", ForkedStack._begin)
     with main._serving(stack.data_dir, plain_console(file=out), Texts("en")):
         assert (stack.sandbox / "welcome.txt").exists()
         assert not (stack.sandbox / "plan.txt").exists()

@@ -7,9 +7,11 @@ import json
 import pytest
 import yaml
 from phylactery_cli.main import app
-from phylactery_cli.supervisor import Stack, running
+from phylactery_cli.supervisor import running
 from phylactery_forms.definitions.reading import sample_folder
 from typer.testing import CliRunner
+
+from tests.support.processes.stack import ForkedStack
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli-forms")]
 
@@ -119,7 +121,7 @@ def test_what_is_read_instead_of_a_file_is_said(folder):
 def test_the_agents_forms_are_listed_and_shown_in_the_persons_language(tmp_path):
     quiet = {name: {f"{name.upper()}_LOG_LEVEL": "ERROR"} for name in ("agent", "riskgate", "memory")}
     quiet["agent"] |= {"AGENT_FORMS_DIR": str(sample_folder())}
-    with running(Stack(tmp_path, dict.fromkeys(quiet, 0), extra_env=quiet)) as stack:
+    with running(ForkedStack(tmp_path, dict.fromkeys(quiet, 0), extra_env=quiet)) as stack:
 
         def ask(*arguments, language="en"):
             return forms("--target", stack.target("agent"), *arguments, language=language)

@@ -8,8 +8,10 @@ import pytest
 from phylactery_agent.graph.core.registry import GRAPH_NAMES, SPECS
 from phylactery_agent.graph.core.spec import mermaid
 from phylactery_cli.main import app
-from phylactery_cli.supervisor import Stack, running
+from phylactery_cli.supervisor import running
 from typer.testing import CliRunner
+
+from tests.support.processes.stack import ForkedStack
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli-graphs")]
 
@@ -18,7 +20,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli-graphs")]
 def agent(tmp_path_factory):
     """The services as phylactery up starts them; answers where the agent is."""
     quiet = {name: {f"{name.upper()}_LOG_LEVEL": "ERROR"} for name in ("agent", "riskgate", "memory")}
-    with running(Stack(tmp_path_factory.mktemp("graphs"), dict.fromkeys(quiet, 0), extra_env=quiet)) as stack:
+    with running(ForkedStack(tmp_path_factory.mktemp("graphs"), dict.fromkeys(quiet, 0), extra_env=quiet)) as stack:
         yield stack.target("agent")
 
 

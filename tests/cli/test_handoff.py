@@ -10,10 +10,12 @@ import pytest
 from phylactery_cli.handoff.desk import Desk
 from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.main import app
-from phylactery_cli.supervisor import Stack, running
+from phylactery_cli.supervisor import running
 from phylactery_cli.terminal import plain_console
 from phylactery_client import EscalationClient, PhylacteryClient
 from typer.testing import CliRunner
+
+from tests.support.processes.stack import ForkedStack
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli-handoff")]
 
@@ -23,7 +25,7 @@ def target(tmp_path_factory):
     """The services as phylactery up starts them, with people on duty; answers where the agent is."""
     quiet = {name: {f"{name.upper()}_LOG_LEVEL": "ERROR"} for name in ("agent", "riskgate", "memory")}
     quiet["agent"] |= {"AGENT_HANDOFF": "on"}
-    with running(Stack(tmp_path_factory.mktemp("handoff"), dict.fromkeys(quiet, 0), extra_env=quiet)) as stack:
+    with running(ForkedStack(tmp_path_factory.mktemp("handoff"), dict.fromkeys(quiet, 0), extra_env=quiet)) as stack:
         yield stack.target("agent")
 
 

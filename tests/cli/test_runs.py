@@ -10,9 +10,11 @@ import sqlite3
 
 import pytest
 from phylactery_cli.main import app
-from phylactery_cli.supervisor import Stack, running
+from phylactery_cli.supervisor import running
 from phylactery_client import PhylacteryClient
 from typer.testing import CliRunner
+
+from tests.support.processes.stack import ForkedStack
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli-runs")]
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
@@ -28,7 +30,7 @@ def folder(tmp_path_factory):
 def target(folder):
     """The services as phylactery up starts them; answers where the agent is."""
     quiet = {name: {f"{name.upper()}_LOG_LEVEL": "ERROR"} for name in ("agent", "riskgate", "memory")}
-    with running(Stack(folder, {"agent": 0, "riskgate": 0, "memory": 0}, extra_env=quiet)) as stack:
+    with running(ForkedStack(folder, {"agent": 0, "riskgate": 0, "memory": 0}, extra_env=quiet)) as stack:
         yield stack.target("agent")
 
 

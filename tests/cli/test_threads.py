@@ -7,9 +7,11 @@ import json
 
 import pytest
 from phylactery_cli.main import app
-from phylactery_cli.supervisor import Stack, running
+from phylactery_cli.supervisor import running
 from phylactery_client import PhylacteryClient
 from typer.testing import CliRunner
+
+from tests.support.processes.stack import ForkedStack
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cli-threads")]
 CARD = 'escribe "tarjeta 4111 1111 1111 1111" en pagos.txt'
@@ -19,7 +21,7 @@ CARD = 'escribe "tarjeta 4111 1111 1111 1111" en pagos.txt'
 def target(tmp_path_factory):
     """The services as phylactery up starts them; answers where the agent is."""
     quiet = {name: {f"{name.upper()}_LOG_LEVEL": "ERROR"} for name in ("agent", "riskgate", "memory")}
-    with running(Stack(tmp_path_factory.mktemp("threads"), dict.fromkeys(quiet, 0), extra_env=quiet)) as stack:
+    with running(ForkedStack(tmp_path_factory.mktemp("threads"), dict.fromkeys(quiet, 0), extra_env=quiet)) as stack:
         yield stack.target("agent")
 
 

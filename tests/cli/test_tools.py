@@ -9,7 +9,7 @@ import pytest
 from phylactery_agent.tools.export import MAX_FORMS, phrases_of
 from phylactery_agent.tools.specs import BUILTIN_SPECS
 from phylactery_cli.main import app
-from phylactery_cli.supervisor import Stack, running
+from phylactery_cli.supervisor import running
 from phylactery_riskgate.cli import app as riskgate
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.catalog.catalog import read_catalog
@@ -19,6 +19,7 @@ from phylactery_riskgate.domain.model import CatalogTool
 from typer.testing import CliRunner
 
 from tests.support.processes.commands import run_phylactery
+from tests.support.processes.stack import ForkedStack
 
 pytestmark = pytest.mark.slow
 
@@ -112,7 +113,7 @@ def test_a_module_that_is_not_there_is_one_sentence() -> None:
 
 def test_the_tools_of_a_running_agent_are_listed_for_people_and_for_machines(tmp_path: Path) -> None:
     quiet = {name: {f"{name.upper()}_LOG_LEVEL": "ERROR"} for name in ("agent", "riskgate", "memory")}
-    with running(Stack(tmp_path, {"agent": 0, "riskgate": 0, "memory": 0}, extra_env=quiet)) as stack:
+    with running(ForkedStack(tmp_path, {"agent": 0, "riskgate": 0, "memory": 0}, extra_env=quiet)) as stack:
         target = ["--target", stack.target("agent")]
         listed = CliRunner().invoke(app, ["tools", "list", *target, "--language", "es"])
         assert listed.exit_code == 0, listed.output

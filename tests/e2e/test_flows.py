@@ -16,7 +16,7 @@ from phylactery.riskgate.v1 import approval_pb2, types_pb2
 from phylactery_cli.render.traces import SpanRecord, spans_of
 from phylactery_cli.supervisor import Stack, running
 
-from tests.support.processes.stack import Person, lasting_ports, lines, relaunch, sandbox, yes
+from tests.support.processes.stack import ForkedStack, Person, lasting_ports, lines, relaunch, sandbox, yes
 from tests.support.riskgate.asking_bundle import asks_first
 
 DONE, FAILED, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_SUSPENDED
@@ -28,7 +28,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("flows") / "data"
     bundle = asks_first(folder.parent / "bundle")
     env = {"agent": {"AGENT_APPROVAL_POLL_SECONDS": "0.2"}, "riskgate": {"RISKGATE_BUNDLE": str(bundle)}}
-    with running(Stack(folder, lasting_ports(), extra_env=env)) as made:
+    with running(ForkedStack(folder, lasting_ports(), extra_env=env)) as made:
         sandbox(made).mkdir(parents=True, exist_ok=True)
         yield made
 

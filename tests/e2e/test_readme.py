@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from phylactery_cli.supervisor import DEFAULT_PORTS, Stack, running
 
-from tests.support.processes.stack import FREE_PORTS
+from tests.support.processes.stack import FREE_PORTS, ForkedStack
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = re.findall(r"^grpcurl .+$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with running(Stack(tmp_path_factory.mktemp("readme") / "data", FREE_PORTS)) as made:
+    with running(ForkedStack(tmp_path_factory.mktemp("readme") / "data", FREE_PORTS)) as made:
         made.sandbox.mkdir(parents=True, exist_ok=True)
         (made.sandbox / "welcome.txt").write_text("Welcome to Phylactery.")
         yield made
