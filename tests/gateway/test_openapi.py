@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from google.protobuf import json_format
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -21,14 +22,14 @@ from tests.support.gateway.rpc import open_door
 BASE = "https://gate.example"
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def services() -> AsyncIterator[Services]:
     services = Services(dict.fromkeys(known_services(), "127.0.0.1:1"))
     yield services
     await services.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def document(services: Services) -> dict[str, Any]:
     """The document of everything that could be offered."""
     return json.loads(json.dumps(openapi.document(services.methods, BASE, tokens=True)))

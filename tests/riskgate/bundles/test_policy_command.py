@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -420,8 +419,8 @@ def test_a_fault_in_a_policy_without_a_fraction_has_no_hint_about_decimals(tmp_p
 
 
 @pytest.mark.parametrize("left", ["none", "empty", "no case"])
-def test_without_a_case_nothing_was_tested_and_that_fails(folder: Path, tmp_path: Path, left: str) -> None:
-    shutil.rmtree(folder / "tests", ignore_errors=True)
+def test_without_a_case_nothing_was_tested_and_that_fails(tmp_path: Path, left: str) -> None:
+    folder = small_bundle(tmp_path / "bundle", [PAY], ALLOW_ALL)
     if left != "none":
         (folder / "tests").mkdir()
     if left == "no case":
