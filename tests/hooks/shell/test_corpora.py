@@ -86,10 +86,9 @@ def shares(effects: Sequence[str]) -> dict[str, float]:
     return {name: found[name] / len(effects) for name in ("allowed", "asked", "blocked")}
 
 
-@pytest.mark.parametrize(("command", "effect"), wanted())
-def test_an_honest_command_gets_what_a_person_wants(command: str, effect: str, project: Workspace):
-    verdict = judge(command, project)
-    assert verdict.effect.name in ASKED if effect == "ASKED" else verdict.effect.name == effect, verdict
+def test_every_honest_command_gets_what_a_person_wants(project: Workspace):
+    verdicts = [(command, effect, judge(command, project)) for command, effect in wanted()]
+    assert [one for one in verdicts if one[2].effect.name not in (ASKED if one[1] == "ASKED" else {one[1]})] == []
 
 
 def test_most_honest_commands_are_allowed_where_the_words_ask_for_them(project: Workspace):
@@ -100,6 +99,8 @@ def test_most_honest_commands_are_allowed_where_the_words_ask_for_them(project: 
     assert found["blocked"] == 0
 
 
-@pytest.mark.parametrize("command", [one for one in hostile.NEVER.split("\n") if one] + hostile.LONG)
-def test_a_hostile_command_is_never_allowed(command: str, project: Workspace):
-    assert judge(command, project).effect.name in ASKED | BLOCKED
+def test_no_hostile_command_is_allowed(project: Workspace):
+    commands = [one for one in hostile.NEVER.split("\n") if one] + hostile.LONG
+    assert len(commands) >= 800
+    verdicts = [(command, judge(command, project)) for command in commands]
+    assert [one for one in verdicts if one[1].effect.name not in ASKED | BLOCKED] == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from phylactery_hooks.shell.judge import judge
 from phylactery_hooks.workspace import Workspace
 
@@ -18,9 +17,8 @@ def table() -> list[tuple[str, str]]:
     return short + commands.LONG
 
 
-@pytest.mark.parametrize(("command", "effect"), table())
-def test_a_command_has_the_effect_that_it_has(command: str, effect: str, workspace: Workspace):
-    verdict = judge(command, workspace)
-    found = verdict.effect.name
-    assert found in ASKED if effect == "ASKED" else found == effect, verdict
-    assert verdict.reason
+def test_every_command_has_the_effect_that_it_has(workspace: Workspace):
+    verdicts = [(command, effect, judge(command, workspace)) for command, effect in table()]
+    assert len(verdicts) >= 1_000
+    assert [one for one in verdicts if one[2].effect.name not in (ASKED if one[1] == "ASKED" else {one[1]})] == []
+    assert [one for one in verdicts if not one[2].reason] == []
