@@ -25,7 +25,7 @@ def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     if request.param == "sqlite":
         url = f"sqlite:///{tmp_path / 'agent.db'}"
     else:
-        url = brief_database(request.getfixturevalue("postgres_url"))
+        url = brief_database(request.getfixturevalue("postgres_url"), "phylactery_agent")
     with open_stores(url) as opened:
         yield opened
 

@@ -244,7 +244,7 @@ async def kept(request: pytest.FixtureRequest, make_memory: Callable[..., Any]) 
     """A memory service on either database."""
     if request.param == "sqlite":
         return await make_memory()
-    url = brief_database(request.getfixturevalue("postgres_url"))
+    url = brief_database(request.getfixturevalue("postgres_url"), "phylactery_memory")
     return await make_memory(database_url=url)
 
 
@@ -298,7 +298,7 @@ async def kept_in_bucket(
     """The same over either database."""
     options = {"output_ttl_days": 0, **store.settings(tmp_path)}
     if request.param == "postgresql":
-        url = brief_database(request.getfixturevalue("postgres_url"))
+        url = brief_database(request.getfixturevalue("postgres_url"), "phylactery_memory")
         options["database_url"] = url
     return await make_memory(**options)
 

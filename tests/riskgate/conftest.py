@@ -38,6 +38,7 @@ from tests.support.riskgate.bundle_cache import read_bundles_once
 from tests.support.riskgate.command import run
 from tests.support.riskgate.people import PEOPLE, Person, tool_call
 from tests.support.riskgate.rivals import Rival
+from tests.support.servers.postgres import brief_database
 
 read_bundles_once()
 
@@ -280,12 +281,7 @@ def call() -> Callable[..., types_pb2.ToolCall]:
 
 @pytest.fixture
 def fresh_database(postgres_url: str) -> str:
-    admin = sa.create_engine(postgres_url.format(database="postgres"), isolation_level="AUTOCOMMIT")
-    with admin.connect() as connection:
-        connection.execute(sa.text("DROP DATABASE IF EXISTS riskgate_test WITH (FORCE)"))
-        connection.execute(sa.text("CREATE DATABASE riskgate_test"))
-    admin.dispose()
-    return postgres_url.format(database="riskgate_test")
+    return brief_database(postgres_url, PACKAGE)
 
 
 @pytest.fixture(params=["embedded", pytest.param("postgresql", marks=pytest.mark.slow)])

@@ -47,7 +47,7 @@ async def system(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Syst
 def any_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'agent.db'}"
-    return brief_database(request.getfixturevalue("postgres_url"))
+    return brief_database(request.getfixturevalue("postgres_url"), "phylactery_agent")
 
 
 @pytest.fixture

@@ -256,7 +256,7 @@ async def lonely(request, make_memory, away):
     """A memory service, on either database, whose embeddings endpoint is not there yet."""
     options = {}
     if request.param == "postgresql":
-        url = brief_database(request.getfixturevalue("postgres_url"))
+        url = brief_database(request.getfixturevalue("postgres_url"), "phylactery_memory")
         options["database_url"] = url
     return await make_memory(embeddings_url=away.url, embeddings_model="tiny", **options)
 

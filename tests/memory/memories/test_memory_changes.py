@@ -208,7 +208,7 @@ async def test_both_databases_rank_the_same_memories_the_same(make_memory, postg
     ]
     texts = [" ".join(dice.choices(vocabulary, k=dice.randint(1, 9))) + f" n{number}" for number in range(120)]
     places = [(dice.choice(["", "t", "u"]), dice.randint(0, 60), at(dice.randint(0, 5) * 86_400)) for _ in texts]
-    url = brief_database(postgres_url)
+    url = brief_database(postgres_url, "phylactery_memory")
     rankings = []
     for options in ({}, {"database_url": url}):
         service = await make_memory(**options)

@@ -252,7 +252,7 @@ async def test_the_standard_variables_say_who_asks_where_no_setting_does(make_me
 
 @pytest.mark.slow
 async def test_two_replicas_that_start_at_once_share_one_folder(make_memory, store, tmp_path, postgres_url):
-    url = brief_database(postgres_url)
+    url = brief_database(postgres_url, "phylactery_memory")
     key = (await make_memory()).path.parent / "keys" / "master.key"
     options = {**store.settings(tmp_path), "database_url": url, "master_key_file": key}
     await make_memory(database_url=url, master_key_file=key)

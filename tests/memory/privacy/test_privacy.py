@@ -352,7 +352,7 @@ async def unavailable(*_arguments):
 
 
 async def test_what_another_replica_is_writing_is_waited_for_removed_and_counted(make_memory, postgres_url):
-    memory = await make_memory(database_url=brief_database(postgres_url))
+    memory = await make_memory(database_url=brief_database(postgres_url, "phylactery_memory"))
     await memory.user().say("m1", "hola")
     waiting = sa.text(
         "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"

@@ -27,6 +27,8 @@ from phylactery_riskgate.store.audit import log_names
 from phylactery_riskgate.store.locks import BusyError
 from phylactery_riskgate.store.tables import METADATA
 
+from tests.support.servers.postgres import brief_database
+
 READ = ("read_file", '{"path":"a.txt"}')
 _TABLES = ("audit_logs", "audit_entries", "audit_values", "decisions", "redemptions", "outcomes")
 
@@ -49,6 +51,12 @@ def downgraded(gate: Any, url: str) -> None:
                 connection.execute(table.insert(), [row._asdict() for row in rows])
         connection.execute(sa.text("UPDATE audit_entries SET record = :r WHERE position = 2"), {"r": b"["})
     engine.dispose()
+
+
+@pytest.fixture
+def fresh_database(postgres_url: str) -> str:
+    """A database without a schema: what is under test makes its own."""
+    return brief_database(postgres_url)
 
 
 async def test_a_database_of_before_gets_log_and_labels_from_its_own_records(

@@ -17,16 +17,6 @@ from phylactery_riskgate.domain.bundle.bundle import load_bundle
 from tests.riskgate.bundles.test_activation import NO_READS, QUICK, READ, activate, shown, until
 
 
-@pytest.fixture
-def fresh_database(postgres_url: str) -> str:
-    admin = sa.create_engine(postgres_url.format(database="postgres"), isolation_level="AUTOCOMMIT")
-    with admin.connect() as connection:
-        connection.execute(sa.text("DROP DATABASE IF EXISTS bundles_test WITH (FORCE)"))
-        connection.execute(sa.text("CREATE DATABASE bundles_test"))
-    admin.dispose()
-    return postgres_url.format(database="bundles_test")
-
-
 @pytest.fixture(params=["embedded", pytest.param("postgresql", marks=pytest.mark.slow)])
 def shared(request: pytest.FixtureRequest) -> dict[str, object]:
     """What two replicas over one database are opened with."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from phylactery_chassis.db.database import Database
 from phylactery_chassis.util.ids import new_id
 
 from tests.support.processes.guardian import cluster_prefix
@@ -109,24 +111,34 @@ def cluster() -> Iterator[str]:
         yield one.url
 
 
-def create_database(url: str, name: str) -> str:
+def create_database(url: str, name: str, template: str = "template1") -> str:
     """Create a database in a cluster, which stays as long as the cluster, and return its URL."""
-    execute(url, f'CREATE DATABASE "{name}"')
+    execute(url, f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
     return url.format(database=name)
 
 
-def brief_database(url: str) -> str:
-    """Create a database for one test and return its URL.
+def brief_database(url: str, package: str = "") -> str:
+    """Create a database for one test, with the schema of a service's package if one is named, and return its URL.
 
     An empty one is 7 MB. It is dropped when this process has made a few more, by when whoever used it is gone: at the
     end of the test, services that are stopped after the fixture would miss it.
     """
     made, name = _brief.setdefault(url, deque()), new_id("brief")
-    created = create_database(url, name)
+    created = create_database(url, name, _migrated(url, package) if package else "template1")
     made.append(name)
     if len(made) > _MOST_BRIEF:
         execute(url, f'DROP DATABASE IF EXISTS "{made.popleft()}" WITH (FORCE)')
     return created
+
+
+@functools.cache
+def _migrated(url: str, package: str) -> str:
+    """Return the name of a database with the schema of a package: to migrate takes five times as long as to copy."""
+    name = f"migrated_{package}"
+    database = Database(create_database(url, name))
+    database.migrate(package)
+    database.close()  # a database is only copied while nobody is connected to it
+    return name
 
 
 def execute(url: str, statement: str) -> None:

@@ -32,7 +32,7 @@ INTENT = Erasure("era_1", "sha256:0", "00", "acme", False, 1, "sha256:1", Erasur
 @pytest.fixture
 def replicated(postgres_url: str) -> Iterator[Stores]:
     """Store that several processes may share."""
-    with open_stores(brief_database(postgres_url)) as opened:
+    with open_stores(brief_database(postgres_url, "phylactery_agent")) as opened:
         yield opened
 
 

@@ -138,10 +138,7 @@ async def system(tmp_path: Path) -> AsyncIterator[System]:
 @pytest.fixture
 def start(system: System, tmp_path: Path, postgres_url: str) -> Callable[..., AgentProcess]:
     """Start agents over one PostgreSQL database and one folder, with very long leases."""
-    url = brief_database(postgres_url)
-    database = opened(url)
-    database.migrate("phylactery_agent")
-    database.close()
+    url = brief_database(postgres_url, "phylactery_agent")
     settings = {"AGENT_DATABASE_URL": url, "AGENT_LEASE_SECONDS": LEASE_SECONDS}
     return partial(_start, system, tmp_path / "shared", settings)
 

@@ -20,7 +20,7 @@ ASK = 'añade "línea" a lista.txt'
 
 @pytest.fixture
 async def replicas(tmp_path: Path, postgres_url: str) -> AsyncIterator[Replicas]:
-    async with replicas_over(tmp_path, brief_database(postgres_url)) as opened:
+    async with replicas_over(tmp_path, brief_database(postgres_url, "phylactery_agent")) as opened:
         await opened.add()
         await opened.add()
         yield opened

@@ -84,7 +84,7 @@ async def replicas_over(folder: Path, url: str) -> AsyncIterator[Replicas]:
 
 @pytest.fixture
 async def replicas(tmp_path: Path, postgres_url: str) -> AsyncIterator[Replicas]:
-    async with replicas_over(tmp_path, brief_database(postgres_url)) as opened:
+    async with replicas_over(tmp_path, brief_database(postgres_url, "phylactery_agent")) as opened:
         yield opened
 
 
