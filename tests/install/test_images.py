@@ -29,7 +29,7 @@ from phylactery_riskgate.settings import RiskGateSettings
 from tests.support.packages.ignoring import keeps_out
 from tests.support.packages.images import COMPOSE, ROOT, compose, image, resolved, stages
 from tests.support.packages.installing import Alone, lend_bytecode, uv
-from tests.support.processes.stack import FREE_PORTS
+from tests.support.processes.stack import FREE_PORTS, ForkedStack
 
 SETTINGS: dict[str, type[ServiceSettings]] = {
     "agent": AgentSettings,
@@ -271,7 +271,7 @@ def served(secrets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         }
         for service in SETTINGS
     }
-    stack = Stack(tmp_path_factory.mktemp("served"), FREE_PORTS, extra_env=env)
+    stack = ForkedStack(tmp_path_factory.mktemp("served"), FREE_PORTS, extra_env=env)
     stack.start()
     yield stack
     stack.stop()

@@ -24,6 +24,7 @@ from phylactery_riskgate.settings import RiskGateSettings
 from tests.support.packages.ignoring import keeps_out
 from tests.support.packages.images import ROOT, image, resolved, stages
 from tests.support.processes.ports import lasting_port
+from tests.support.processes.stack import ForkedStack
 
 FOLDER = ROOT / "deploy" / "riskgate"
 COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -202,7 +203,7 @@ def served(secrets: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             key: value.replace(f"/run/secrets/{name}", str(secrets / Path(one["file"]).name))
             for key, value in env.items()
         }
-    stack = Stack(tmp_path_factory.mktemp("served"), {"riskgate": 0}, extra_env={"riskgate": env})
+    stack = ForkedStack(tmp_path_factory.mktemp("served"), {"riskgate": 0}, extra_env={"riskgate": env})
     stack.launch("riskgate")
     stack.wait_healthy("riskgate")
     yield stack

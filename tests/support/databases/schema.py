@@ -16,8 +16,8 @@ from sqlalchemy.engine import Connection, Engine
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 
 
-def write_down_schemas() -> None:
-    """Make every Database of this process use the copied schema."""
+def write_down_schemas(*packages: str) -> None:
+    """Make every Database of this process, and of its forks, use the copied schema; those of these packages at once."""
     real = database.upgrade
 
     @functools.cache
@@ -30,6 +30,8 @@ def write_down_schemas() -> None:
         finally:
             engine.dispose()
 
+    for package in packages:
+        statements(package)
     database.upgrade = _quickly(real, statements)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from phylactery_riskgate import app
 from phylactery_riskgate.bundles import lifecycle
 from phylactery_riskgate.bundles.acceptance import require_cases
-from phylactery_riskgate.domain.bundle.bundle import Bundle, default_bundle_folder, read_bundle
+from phylactery_riskgate.domain.bundle.bundle import Bundle, read_bundle
 from phylactery_riskgate.domain.bundle.files import read_folder
 from phylactery_riskgate.domain.policy.authorizer import Answers
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
@@ -59,7 +59,8 @@ def _require_cases(bundle: Bundle) -> None:
             _passed.append(bundle)
 
 
-def read_packaged_bundle() -> None:
-    """Read the default bundle, prepare it and try its cases, for the RiskGates that this process starts or forks."""
+def read_beforehand(*folders: Path) -> None:
+    """Read bundles, prepare them and try their cases, for the RiskGates that this process starts or forks."""
     read_bundles_once()
-    _require_cases(_load_bundle(default_bundle_folder()))
+    for folder in folders:
+        _require_cases(_load_bundle(folder))
