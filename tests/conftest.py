@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.support import tiers
+from tests.support.databases.compiled import share_compiled_statements
 from tests.support.databases.schema import write_down_schemas
 from tests.support.processes.guardian import guard_run, run_folder
 from tests.support.servers import postgres
@@ -88,6 +89,7 @@ def _leave_out_constants_of_modules() -> None:
 _leave_out_constants_of_modules()
 
 write_down_schemas()
+share_compiled_statements()
 
 
 def pytest_configure(config: pytest.Config) -> None:
