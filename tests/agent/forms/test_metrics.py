@@ -22,8 +22,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     for instrument in (metrics._sessions, metrics._answers):
 
         def add(number: int, about: dict[str, str]) -> None:
-            assert number == 1
-            told.append(tuple(about.values()))
+            assert number in {0, 1}
+            if number:  # at the start each is counted as 0
+                told.append(tuple(about.values()))
 
         monkeypatch.setattr(instrument, "add", add, raising=False)
     return told

@@ -183,14 +183,14 @@ async def test_adding_to_a_long_file_loses_nothing_and_is_done(
     ana, path = somebody(thinking)
     book = "".join(f"line {number} of the book about lions\n" for number in range(6000))
     path.write_text(book)
-    add = writes("The end", append=True)
-    step = {"tool": "write_file", "args": {"path": "compra.txt", "content": "The end", "append": True}}
+    add = writes("finis", append=True)
+    step = {"tool": "write_file", "args": {"path": "compra.txt", "content": "finis", "append": True}}
     if reads:
         endpoint.script(says(READ), add, says("Done."))
     else:
         endpoint.script(says(json.dumps({"steps": [step]})), says("Done."))
-    assert (await ana.say("append The end to compra.txt")).run.status == DONE
-    assert path.read_text() == f"{book}The end\n"
+    assert (await ana.say("append finis to compra.txt")).run.status == DONE
+    assert path.read_text() == f"{book}finis\n"
 
 
 async def test_a_copy_of_the_part_that_was_shown_is_asked_about(thinking: System, endpoint: ModelServer) -> None:
