@@ -64,6 +64,7 @@ def test_the_built_in_tools_are_in_the_default_catalog(default: Bundle) -> None:
         "rehydrate_output": ("low", "read", "read_only"),
         "search_output": ("low", "read", "read_only"),
         "remember": ("low", "write", "idempotent_by_key"),
+        "forget": ("medium", "write", "idempotent_by_key"),
         "recall": ("low", "read", "read_only"),
         "list_dir": ("low", "read", "read_only"),
         "search_files": ("low", "read", "read_only"),

@@ -28,6 +28,7 @@ FOR_GUESTS = {
     "search_output",
     "read_attachment",
     "remember",
+    "forget",
     "recall",
     "create_reminder",
     "list_reminders",
