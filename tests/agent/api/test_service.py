@@ -40,19 +40,19 @@ async def test_small_talk_is_answered_in_the_language_it_came_in(ana: Person) ->
     ("before", "words", "told"),
     [
         ("read notas.txt please", "?", "I can do this"),
-        ("read notas.txt please", "vale", "Fine."),
+        ("read notas.txt please", "vale", "Muy bien."),
         ("read notas.txt please", "/reject", "Nothing"),
         ("read notas.txt please", "nevermind", "All right"),
-        ("read notas.txt please", "hola", "Hello!"),
+        ("read notas.txt please", "hola", "¡Hola!"),
         ("read notas.txt please", "REJECT ap_aaaaaaaaaaaaaaaaaaaaaaaaaa", "Nothing is waiting"),
         ("lee notas.txt, por favor", "?", "Puedo hacer esto"),
         ("lee notas.txt, por favor", "ok", "Muy bien."),
         ("lee notas.txt, por favor", "nevermind", "De acuerdo"),
-        ("lee notas.txt, por favor", "hello", "¡Hola!"),
+        ("lee notas.txt, por favor", "hello", "Hello!"),
         ("lee notas.txt, por favor", "read notas.txt please", "Contents of"),
     ],
 )
-async def test_one_word_never_changes_the_language_of_a_conversation(
+async def test_a_word_of_one_language_alone_changes_the_language_of_a_conversation_and_no_other_does(
     system: System, ana: Person, before: str, words: str, told: str
 ) -> None:
     system.sandbox.joinpath("notas.txt").write_text("contenido")

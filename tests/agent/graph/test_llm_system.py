@@ -54,7 +54,7 @@ def kinds(events: list[Any]) -> list[str]:
 async def test_a_model_plans_a_read_and_its_answer_comes_in_parts(thinking: System, endpoint: ModelServer) -> None:
     ana = thinking.person("ana")
     (thinking.sandbox / "notas.txt").write_text("hola mundo")
-    long = "Tus notas dicen hola mundo. " + "Y nada más que eso. " * 80
+    long = "Tus notas dicen hola mundo. " + "".join(f"Y nada más que eso, parte {number}. " for number in range(80))
     endpoint.script(calls(("read_file", {"path": "notas.txt"})), says(long))
     events = await ana.stream("¿qué pone en mis notas?")
     held = ""

@@ -304,7 +304,7 @@ async def test_a_model_that_answers_in_a_wrong_shape_for_ten_turns_loses_none(
 
 @pytest.mark.parametrize("graph", ["secured", "react"])
 async def test_the_reasoning_of_an_answer_reaches_nobody(server: ModelServer, ana: Person, graph: str) -> None:
-    long = "It is a long story. " * 60
+    long = "".join(f"It is a long story, part {number}. " for number in range(60))
     server.otherwise = lambda _asked: says(f"<think>{THOUGHT} {'and on ' * 200}</think>\n{long}")
     happened = await ana.stream("tell me a story", f"thread-{graph}", graph=graph)
     [said] = [event.message.text for event in happened if event.WhichOneof("kind") == "message"]

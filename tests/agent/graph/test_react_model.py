@@ -218,7 +218,7 @@ async def test_without_the_switch_and_without_the_word_there_is_no_fallback(
     chat: Chat, tmp_path: Path, model: ScriptedModel
 ) -> None:
     model.script(says("Claro."))
-    assert (await chat.say("echo hello"))["plan"] == []
+    assert (await chat.say("¿puedes hacer eco?"))["plan"] == []
     switched = opened(tmp_path / "switched", model, llm_fallback=True)
     model.script(says("Madrid."))
     assert (await switched.say("¿capital de España?"))["plan"] == []

@@ -48,7 +48,7 @@ async def test_what_a_person_clearly_asks_for_is_done_at_once_though_echo_came_f
         assert (done.run.status, done.run.reason) == (DONE, "ANSWERED")
         assert (system.sandbox / "notes.txt").read_text() == "hello"
         talked = await ana.say("hola")
-        assert (talked.run.status, talked.reply.text) == (DONE, "Hello! How can I help?")
+        assert (talked.run.status, talked.reply.text) == (DONE, "¡Hola! ¿En qué te ayudo?")
 
 
 async def test_a_thread_keeps_the_graph_it_was_opened_with(system: System, ana: Person) -> None:

@@ -128,8 +128,8 @@ async def test_a_persons_words_reach_the_write_policy_once_and_after_the_transcr
     stores: Stores, bench: Bench
 ) -> None:
     turn = await stores.accepted(text="Vivo en Lima")
+    bench.services.memory_down = True  # otherwise it is asked before the turn ends, to be quoted
     await bench.server().serve(await stores.claimed())
-    bench.services.memory_down = True
     assert not await bench.delivery.flush_all()
     assert bench.services.remembered == []
     bench.services.memory_down = False
