@@ -54,6 +54,7 @@ MESSAGES = {
     results.Approval: types_pb2.Approval,
     results.ApprovalChange: approval_pb2.WatchApprovalsResponse,
     results.PolicyTitle: types_pb2.PolicyTitle,
+    results.AskedBecause: types_pb2.AskedBecause,
     results.ApprovalPage: approval_pb2.ListApprovalsResponse,
     results.Evaluation: riskgate_pb2.EvaluateResponse,
     results.Redemption: riskgate_pb2.RedeemResponse,

@@ -245,6 +245,15 @@ class PolicyTitle:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedBecause:
+    """One sentence of why a person is asked, or of what a yes does, in English and Spanish."""
+
+    code: str
+    message: str
+    message_es: str
+
+
+@dataclass(frozen=True, slots=True)
 class Approval:
     """An approval request; state is PENDING, APPROVED, REDEEMED, REJECTED, EXPIRED or CANCELLED."""
 
@@ -275,6 +284,8 @@ class Approval:
     arguments_left_out: int = 0
     answerable: bool = False
     stakes: str = "UNSPECIFIED"
+    why: tuple[AskedBecause, ...] = field(default=(), repr=False)
+    """It may quote the person."""
 
 
 @dataclass(frozen=True, slots=True)

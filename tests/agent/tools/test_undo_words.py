@@ -58,8 +58,9 @@ def test_no_sentence_about_a_tool_says_its_name(tool, language):
         say("approval_required", language, tools=named([tool, tool], language, TOOLS)),
         *(
             say(key, language, tool=title)
-            for key in ("still_pending", "ahead_approved", "effect_in_doubt", "done_tool")
+            for key in ("still_pending", "effect_in_doubt", "done_tool")
         ),
+        say("ahead_approved", language, steps=title),
         say("tool_off", language, tool=title, why=""),
     ]
     assert is_message(f"tool_{tool}")

@@ -388,7 +388,7 @@ def _open(connection: Connection, conversation_id: str) -> Turn | None:
         return _open(connection, conversation_id)
     body["shown"] = [(one[0], one[1]) for one in body["shown"]]
     body["named"] = [(one[0], one[1], one[2]) for one in body.get("named", ())]
-    body["also"] = [(one[0], one[1]) for one in body.get("also", ())]
+    body["also"] = tuple((one[0], one[1]) for one in body.get("also", ()))
     body["media"] = [Media(*one) for one in body.get("media", ())]
     if "passed_on" not in body and not row.approval_id:  # written before it was stored who wrote the text
         body |= {"text": "", "passed_on": body["text"], "shown": ()}
@@ -512,6 +512,6 @@ def _of_option(connection: Connection, conversation_id: str, row: sa.Row[Any], c
             str(does["args_hash"]),
             bool(does["approve"]),
             external_id=external_id,
-            also=[(str(name), str(args_hash)) for name, args_hash in does.get("also", ())],
+            also=tuple((str(name), str(args_hash)) for name, args_hash in does.get("also", ())),
         )
     return Turn(turn_id, str(does["say"]), (), external_id=external_id)
