@@ -56,10 +56,7 @@ def test_no_sentence_about_a_tool_says_its_name(tool, language):
         step_text(tool, tool, language, TOOLS),
         waiting_line([asked], language, TOOLS),
         say("approval_required", language, tools=named([tool, tool], language, TOOLS)),
-        *(
-            say(key, language, tool=title)
-            for key in ("still_pending", "effect_in_doubt", "done_tool")
-        ),
+        *(say(key, language, tool=title) for key in ("still_pending", "effect_in_doubt", "done_tool")),
         say("ahead_approved", language, steps=title),
         say("tool_off", language, tool=title, why=""),
     ]

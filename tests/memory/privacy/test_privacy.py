@@ -34,13 +34,16 @@ MARK = "zarzuela"
 LONG = f"{MARK} línea larga 🜛\r\n" * 1_500
 
 
+GREYS = tuple(f"Gris{first}{second}" for first in "aeiou" for second in "lmnrst")
+
+
 async def fill(user, times=3, mark=MARK):
     """Keep something in every layer and return the output's pointer."""
     for number in range(times):
-        origin = await user.say(f"m{number}", f"Me llamo {mark.title()} Gris{number}", thread=f"{mark}-{number}")
-        await user.write(f"Me llamo {mark.title()} Gris{number}", lineage=[origin])
+        origin = await user.say(f"m{number}", f"Me llamo {mark.title()} {GREYS[number]}", thread=f"{mark}-{number}")
+        await user.write(f"Me llamo {mark.title()} {GREYS[number]}", lineage=[origin])
         await user.write(f"Mi {mark}{number} vive en {mark}landia", keep=True)
-        await user.set(favorite__thing=f"{mark.title()} Gris{number}", lineage=[origin])
+        await user.set(favorite__thing=f"{mark.title()} {GREYS[number]}", lineage=[origin])
     return (await user.store(LONG.replace(MARK, mark), thread_id=f"{mark}-0")).output.pointer
 
 
@@ -145,7 +148,7 @@ async def test_an_export_holds_everything_in_typed_lines(kept):
     assert records[0] == {"type": "header", "tenant": "acme", "subject": "ana", "time": records[0]["time"]}
     by_type = {kind: [r for r in records if r["type"] == kind] for kind in {r["type"] for r in records}}
     assert {message["content"] for message in by_type["message"]} == {
-        f"Me llamo {MARK.title()} Gris{n}" for n in (0, 1)
+        f"Me llamo {MARK.title()} {one}" for one in GREYS[:2]
     }
     assert {message["thread_id"] for message in by_type["message"]} == {f"{MARK}-0", f"{MARK}-1"}
     assert len(by_type["memory"]) == 4

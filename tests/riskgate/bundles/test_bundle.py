@@ -33,7 +33,7 @@ def hash_of(folder: Path) -> str:
 
 def test_the_default_bundle_has_the_promised_limits(folder: Path) -> None:
     bundle = load_bundle(folder)
-    assert (bundle.approval_ttl_seconds, bundle.max_pending_per_thread, bundle.max_pending_per_user) == (600, 5, 20)
+    assert (bundle.approval_ttl_seconds, bundle.max_pending_per_thread, bundle.max_pending_per_user) == (600, 10, 20)
     assert [(one.name, one.approvers, one.who, one.rank) for one in bundle.classes] == [
         ("self", 1, "requester", 0),
         ("peer", 1, "not_requester", 1),

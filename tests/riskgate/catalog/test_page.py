@@ -25,7 +25,8 @@ ENTRY = """tools:
     effect: irreversible
     description: Sends a reminder.
     description_es: Envía un recordatorio.
-    schema: {type: object, properties: {to: {type: string}, invoice: {type: string}, text: {type: string}}}
+    schema: {type: object, properties: {to: {type: string}, invoice: {type: string}, text: {type: string},
+             amount_cents: {type: integer}}}
 """
 FORMS = """  - name: send_email
     risk: high
@@ -63,4 +64,4 @@ def test_a_piece_of_the_page_stands_in_an_entry_as_it_is(piece: str) -> None:
 
 def test_the_page_names_every_gap_and_shows_every_part() -> None:
     assert set(re.findall(r"`([A-Z]+(?:_[A-Z]+)+)`", PAGE)) == {str(gap) for gap in Gap}
-    assert len(PIECES) == 6
+    assert len(PIECES) == 7

@@ -47,7 +47,7 @@ def test_without_the_schema_a_forbid_over_a_group_is_silently_nothing() -> None:
 
 def test_a_policy_over_every_group_fires() -> None:
     assert silent_groups(LEVELS) == ()
-    assert len(group_names(LEVELS)) == 11
+    assert len(group_names(LEVELS)) == 18
 
 
 def test_what_is_irreversible_is_a_write_too(tmp_path: Path) -> None:

@@ -261,10 +261,12 @@ class Memories:
         Raise PermissionDenied, FailedPrecondition LINEAGE_NOT_FOUND, MEMORY_SUPERSEDED, MEMORY_TRUSTED_MORE, NotFound,
         Aborted MEMORY_CHANGED, ResourceExhausted MEMORY_LIMIT, Unavailable.
         """
-        theirs = draft.source is Source.USER and not any(origin.pointer for origin in draft.lineage)
-        whole = not theirs or draft.kind or draft.attribute or draft.supersedes
+        whole = draft.source is not Source.USER or draft.kind or draft.attribute or draft.supersedes
         parts = [] if whole else statements(draft.text)
         if len(parts) < 2 or (draft.keep and len(parts) > MOST_ASKED_FOR):  # noqa: PLR2004 - one statement
+            return await self._write_one(owner, draft)
+        found = await self._store.ask(lambda connection: lineage.find(connection, owner, draft.lineage))
+        if any(one.trust is Trust.UNTRUSTED for one in found.evidence):  # only a person's own words are kept apart
             return await self._write_one(owner, draft)
         written = [await self._write_one(owner, replace(draft, text=part)) for part in parts]
         return next((one for one in written if one.memory is not None), written[0])
