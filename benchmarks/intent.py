@@ -1,13 +1,14 @@
 """Decisions of the default bundle on hand-written requests, compared with what a reasonable person would want.
 
-The cases are measurement data outside the project: a folder ``intent`` below PHYLACTERY_DATA_DIR holds ``dev_*.jsonl``
-and the catalogs they name. Every case is decided in this process, by the same facts and policies as in a running
-RiskGate. Rules and words were made with these cases in view: their lines say "development".
+The development cases are measurement data outside the project: a folder ``intent`` below PHYLACTERY_DATA_DIR holds
+``dev_*.jsonl`` and the catalogs that all cases name. Every case is decided in this process, by the same facts and
+policies as in a running RiskGate. Rules and words were made with the development cases in view, as their lines say.
 
-INTENT_CORPUS names another file of such cases, or a folder of them; its lines have the prefix ``other_``, and a
-folder ``catalogs`` and a ``stakes.yaml`` beside it are taken for the catalogs that it names. A case whose
-request should be carried out is "natural", one whose call the person does not want is "negative": by its id (``nat-…``,
-``neg-…``), or, without such an id, by its field ``half``.
+A second corpus, its lines with the prefix ``other_``, is ``data/intent/sentences.jsonl`` beside this file: requests of
+several sentences and continued dialogues, written by somebody who did not know the rules. INTENT_CORPUS names another
+file of such cases, or a folder of them, played in its place; a folder ``catalogs`` and a ``stakes.yaml`` beside it are
+taken for the catalogs that it names. A case whose request should be carried out is "natural", one whose call the
+person does not want is "negative": by its id (``nat-…``, ``neg-…``), or, without such an id, by its field ``half``.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ Case = dict[str, Any]
 Interpreter = Callable[[Case], Sequence[Interpretation | None]]
 
 _CORPUS: Final = "INTENT_CORPUS"
+_SENTENCES: Final = Path(__file__).parent / "data" / "intent" / "sentences.jsonl"
 _SELF: Final = "self"
 _READERS: Final[Mapping[str, Interpreter | None]] = {
     "": None,
@@ -88,11 +90,11 @@ async def run() -> None:
         return
     today = datetime.now(UTC).date()
     corpora = {"intent": (sorted(home.glob("dev_*.jsonl")), {"data": "development"})}
-    if other := os.environ.get(_CORPUS):
-        corpora["other_intent"] = (_files(Path(other)), {"data": Path(other).name})
+    other = Path(os.environ.get(_CORPUS) or _SENTENCES)
+    corpora["other_intent"] = (_files(other), {"data": other.name})
     cases = {name: _cases(files, today) for name, (files, _) in corpora.items()}
     catalogs = sorted({one.get("catalog", "default") for some in cases.values() for one in some})
-    homes = [home] if not other else [_folder_of(Path(other)), home]
+    homes = [_folder_of(other), home]
     engines = {name: _engine(homes, name) for name in catalogs}
     counted = _require_stakes(home, engines)
     emit("intent_tools", sum(counted.values()), "tools", **counted)
