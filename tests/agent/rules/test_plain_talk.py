@@ -32,6 +32,24 @@ TALK = [
     ("pregúntame antes de cambiar archivos", "asks_anyway"),
     ("consulta conmigo siempre antes de tocar nada", "asks_anyway"),
     ("no borres nada sin preguntarme", "asks_anyway"),
+    ("always ask before writing", "asks_anyway"),
+    ("never write without asking me", "asks_anyway"),
+    ("never touch my files without asking", "asks_anyway"),
+    ("from now on ask before you do anything", "asks_anyway"),
+    ("remember to ask me before you write files", "asks_anyway"),
+    ("I want you to ask me before writing", "asks_anyway"),
+    ("please confirm with me before changing files", "asks_anyway"),
+    ("do not change files without permission", "asks_anyway"),
+    ("you must ask me first before you write", "asks_anyway"),
+    ("get my approval before every change", "asks_anyway"),
+    ("ask first", "asks_anyway"),
+    ("siempre pregúntame antes de escribir", "asks_anyway"),
+    ("no escribas nada sin preguntar", "asks_anyway"),
+    ("recuerda preguntarme antes de escribir archivos", "asks_anyway"),
+    ("quiero que me preguntes antes de escribir", "asks_anyway"),
+    ("pide permiso antes de escribir", "asks_anyway"),
+    ("pregunta antes de guardar", "asks_anyway"),
+    ("jamás guardes nada sin mi permiso", "asks_anyway"),
     ("never mind, forget it", "dropped"),
     ("nevermind", "dropped"),
     ("déjalo, da igual", "dropped"),
@@ -146,6 +164,21 @@ async def test_memory_is_asked_as_people_ask(ana):
     assert "Laura" in (await ana.say("what's my sister's name?")).reply.text
     await ana.say("acuérdate de que vivo en Sevilla")
     assert "Sevilla" in (await ana.say("¿dónde vivo?")).reply.text
+
+
+@pytest.mark.parametrize(
+    ("words", "told", "write", "kept"),
+    [
+        ("always ask before writing", "cannot keep such a wish", 'write "q" to q.txt', "what do you know about me?"),
+        ("never write without asking me", "cannot keep such a wish", 'write "q" to q.txt', "what do you know about me?"),
+        ("from now on ask before you do anything", "cannot keep", 'write "q" to q.txt', "what do you know about me?"),
+        ("siempre pregúntame antes de escribir", "un deseo así", 'escribe "q" en q.txt', "¿qué sabes de mí?"),
+    ],
+)
+async def test_no_promise_to_ask_is_made_that_no_later_turn_keeps(ana, words, told, write, kept):
+    assert told in (await ana.say(words)).reply.text
+    assert "q.txt" in (await ana.say(write)).reply.text
+    assert words not in (await ana.say(kept)).reply.text
 
 
 async def test_the_time_is_told_with_its_zone(ana):

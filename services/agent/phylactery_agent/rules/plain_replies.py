@@ -83,13 +83,23 @@ _KEEPS: Final = chat_expression(
 )
 """Words by which what was done is to stay."""
 _ASK_BEFORE: Final = chat_expression(
-    r"(?i)^[¡\s]*(?:(?:please|from\s+now\s+on|in\s+future|always|por\s+favor|a\s+partir\s+de\s+ahora|desde\s+ahora|siempre),?\s+)*"
-    r"(?:(?:(?:always\s+)?(?:ask|tell|warn|consult)\s+me|check\s+with\s+me|get\s+my\s+(?:ok|okay|permission|approval))"
-    r"(?:\s+(?:first|always))*\s+before\s+(?:you\s+\w+|(?:chang|touch|modify|writ|delet|edit|sav|mov|send|mak|creat|do|remov|overwrit)\w*ing)\b.*"
-    r"|(?:do\s+not|don['’]?t|never)\s+\w+\s+.*\bwithout\s+(?:asking\s+(?:me)?|checking\s+with\s+me|my\s+(?:ok|okay|permission|approval))(?:\s+first)?"
-    r"|(?:preguntame|avisame|consultame|consulta\s+conmigo|pideme\s+permiso)(?:\s+(?:siempre|primero))*\s+antes\s+de\s+(?:que\s+)?"
-    r"(?:cambi|toc|toqu|modifi|escrib|borr|guard|hac|hag|mov|muev|envi|mand|edit|cre|sobrescrib|elimin)\w*\b.*"
-    r"|(?:no|nunca)\s+\w+\s+.*\bsin\s+(?:preguntarme|consultarme|avisarme|mi\s+permiso|pedirme\s+permiso)(?:\s+antes)?)[\s.!]*$"
+    r"(?i)^[¡\s]*(?:(?:please|from\s+now\s+on|in\s+(?:the\s+)?future|always|remember\s+(?:to|that\s+you)|(?:do\s+not|don['’]?t)\s+forget\s+to"
+    r"|make\s+sure\s+(?:to|you|that\s+you)|you\s+(?:must|should|have\s+to|need\s+to)|(?:i|we)(?:['’]?d|\s+would)?\s+(?:want|like|need|prefer)\s+you\s+to"
+    r"|por\s+favor|a\s+partir\s+de\s+ahora|desde\s+ahora|de\s+ahora\s+en\s+adelante|siempre|recuerda|acuerdate\s+de|no\s+(?:te\s+)?olvides(?:\s+de)?"
+    r"|asegurate\s+de|(?:tienes\s+que|debes|has\s+de)|(?:quiero|quisiera|necesito|prefiero|me\s+gustaria)\s+que),?\s+)*"
+    r"(?:(?:ask|(?:tell|warn|consult|ask)\s+me|(?:check|confirm)(?:\s+it)?\s+with\s+me|(?:ask|get)(?:\s+me)?\s+(?:for\s+)?(?:my\s+)?"
+    r"(?:ok|okay|permission|approval|confirmation))"
+    r"(?:\s+(?:first|always))*\s+before\s+(?:you\s+\w+|(?:any|every|each)\s+change|"
+    r"(?:chang|touch|modify|writ|delet|edit|sav|mov|send|mak|creat|do|remov|overwrit)\w*ing)\b.*"
+    r"|ask\s+(?:me\s+)?first"
+    r"|(?:do\s+not|don['’]?t|never|you\s+(?:may|must|should)\s+(?:not|never))\s+\w+\s+.*\bwithout\s+"
+    r"(?:asking(?:\s+me)?|checking\s+with\s+me|telling\s+me|(?:my\s+)?(?:ok|okay|permission|approval|confirmation))(?:\s+first)?"
+    r"|(?:preguntar?(?:me)?|(?:avisa|consulta)r?me|consultar?\s+conmigo|confirmar?(?:lo)?\s+conmigo|(?:pide|pedir)(?:me)?\s+permiso"
+    r"|me\s+(?:preguntes|avises|consultes|pidas\s+permiso)|pidas\s+permiso)(?:\s+(?:siempre|primero))*\s+antes\s+de\s+(?:que\s+)?"
+    r"(?:cada\s+cambio|(?:cambi|toc|toqu|modifi|escrib|borr|guard|hac|hag|mov|muev|envi|mand|edit|cre|sobrescrib|elimin)\w*)\b.*"
+    r"|pregunta(?:me)?\s+(?:primero|antes)"
+    r"|(?:no|nunca|jamas)\s+\w+\s+.*\bsin\s+(?:(?:preguntar|consultar|avisar)(?:me)?|(?:mi\s+)?permiso|pedir(?:me)?\s+permiso)"
+    r"(?:\s+(?:antes|primero))?)[\s.!]*$"
 )
 """A wish to be asked before changes. No such wish is kept: what happens anyway is told."""
 
@@ -110,6 +120,11 @@ def wants_retry(text: str) -> bool:
     return len(text) <= _LONGEST and _RETRY.match(unaccented(text)) is not None
 
 
+def wants_asking(text: str) -> bool:
+    """Return True if a text only wants to be asked before things are changed: never write without asking me."""
+    return len(text) <= _LONGEST and _ASK_BEFORE.match(unaccented(text)) is not None and not _names_time(text)
+
+
 def plain_reply(text: str) -> str:
     """Return the key of the reply to words that no tool handles, or an empty string if there is none."""
     if len(text) > _LONGEST:
@@ -117,7 +132,7 @@ def plain_reply(text: str) -> str:
     answer = read_answer(text)
     found = (
         ("stays_done", _KEEPS.match(unaccented(text))),
-        ("asks_anyway", _ASK_BEFORE.match(unaccented(text)) and not _names_time(text)),
+        ("asks_anyway", wants_asking(text)),
         ("cannot_forget", _FORGET.match(unaccented(text))),
         ("say_again", wants_retry(text)),
         ("dropped", read_stop(text) != "denied" and (answer == "no" or _DROPPED.match(text) or _takes_all_back(text))),

@@ -54,6 +54,7 @@ from phylactery_agent.rules.expressions import detect_language
 from phylactery_agent.rules.forgetting import EVERYTHING, forgotten_in
 from phylactery_agent.rules.intents import TASK, TOOL_PATHWAY, parse_reply, talk_kind
 from phylactery_agent.rules.persons import beside_wish
+from phylactery_agent.rules.plain_replies import wants_asking
 from phylactery_agent.rules.planner import read_aside, read_request
 from phylactery_agent.rules.slots import speaks_of_oneself
 from phylactery_agent.rules.undoing import UNDO_EXCEPT, UNDO_NONE, UNDO_WHICH, read_undo
@@ -412,6 +413,8 @@ class TurnServer:
         asks = ending.approval_id or ending.status not in {RunStatus.DONE, RunStatus.SUSPENDED}
         if not ending.worth_remembering or asks or not said or talk_kind(text) is not None:
             return ending
+        if wants_asking(text):  # kept, it would read as a promise that no later turn keeps
+            return replace(ending, worth_remembering=False)
         memories = TurnMemories(self.services, self.delivery, claim.lease, claim.turn, "", _nothing_read)
         try:
             kept = await memories.offer(said)
