@@ -424,3 +424,73 @@ async def test_what_was_said_is_not_said_to_have_been_said_to_have_been_said(ana
     await ana.say("what time is it?")
     first, second = [(await ana.say(words)).reply.text for _ in range(2)]
     assert second.count("I said") + second.count("He dicho") <= 1, (first, second)
+
+
+@pytest.mark.parametrize("graph", ["secured", "react"])
+@pytest.mark.parametrize(
+    ("ask", "about", "yes", "told"),
+    [
+        ('write "x" to why{}.txt', "why do you ask?", "yes", "After a yes I do exactly what it shows"),
+        ('write "x" to why{}.txt', "what happens if I say yes?", "yes", "After a yes I do exactly what it shows"),
+        ('write "x" to why{}.txt', "why?", "yes please", "After a yes I do exactly what it shows"),
+        ('write "x" to why{}.txt', "but why do I have to confirm that?", "ok, go ahead", "exactly what it shows"),
+        ('write "x" to why{}.txt', "what am I approving?", "yes", "exactly what it shows"),
+        ('escribe "x" en why{}.txt', "¿por qué preguntas?", "sí", "hago exactamente lo que muestra"),
+        ('escribe "x" en why{}.txt', "¿qué pasa si digo que no?", "sí", "hago exactamente lo que muestra"),
+        ('escribe "x" en why{}.txt', "¿por qué tengo que confirmarlo?", "vale, hazlo", "exactamente lo que muestra"),
+    ],
+)
+async def test_a_question_about_the_card_shows_it_again_with_why_and_the_next_yes_is_for_it(
+    system: System, ana: Person, *, ask: str, about: str, yes: str, told: str, graph: str
+) -> None:
+    name = f"why{next(_numbers)}.txt"
+    first = (await ana.say(ask.replace("why{}.txt", name), graph=graph)).pending_approval
+    events = await ana.stream(about)
+    shown = [one.approval_required for one in events if one.HasField("approval_required")]
+    assert [(one.approval_id, bool(one.why)) for one in shown] == [(first.approval_id, True)]
+    reply = next(one.message.text for one in events if one.HasField("message") and told in one.message.text)
+    assert waits(reply)
+    assert not system.written(name)
+    seen = chat_pb2.ShownApproval(approval_id=first.approval_id, args_hash=first.args_hash)
+    await ana.say(yes, shown_approvals=[seen])
+    assert system.written(name)
+
+
+@pytest.mark.parametrize("words", ["why is the sky blue?", "why do you ask Ana?", "¿por qué llueve?", "why not?"])
+async def test_another_why_is_not_about_the_card(ana: Person, words: str) -> None:
+    await ana.say('write "x" to why.txt')
+    assert not [one for one in await ana.stream(words) if one.HasField("approval_required")]
+
+
+async def test_a_bare_why_after_something_else_is_not_about_the_card(ana: Person) -> None:
+    await ana.say('write "x" to why.txt')
+    await ana.say("what time is it?")
+    assert not [one for one in await ana.stream("why?") if one.HasField("approval_required")]
+
+
+async def test_without_a_card_a_question_about_one_is_no_answer_to_it(ana: Person) -> None:
+    assert not waits((await ana.say("why do you ask?")).reply.text)
+
+
+@pytest.mark.parametrize(
+    ("ask", "no"),
+    [
+        ('write "x" to p{0}.txt and write "y" to q{0}.txt', "neither"),
+        ('write "x" to p{0}.txt, write "y" to q{0}.txt and write "z" to r{0}.txt', "no"),
+        ('escribe "x" en p{0}.txt y escribe "y" en q{0}.txt', "no a todo"),
+    ],
+)
+async def test_a_no_to_a_whole_plan_is_told_in_one_sentence(system: System, ana: Person, ask: str, no: str) -> None:
+    number = next(_numbers)
+    card = (await ana.say(ask.format(number))).pending_approval
+    shown = [
+        chat_pb2.ShownApproval(approval_id=one.approval_id, args_hash=one.args_hash) for one in (card, *card.also)
+    ]
+    answer = await ana.say(no, shown_approvals=shown)
+    text = answer.reply.text
+    assert answer.run.status == DONE
+    assert "Not done:" not in text
+    assert "No hecho" not in text
+    assert len(text.split("\n\n")) == 1
+    assert all(f"{letter}{number}.txt" in text for letter in "pqr"[: len(shown)])
+    assert not system.written(f"p{number}.txt")

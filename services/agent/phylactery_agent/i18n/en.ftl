@@ -106,6 +106,7 @@ waits_words = I still need your answer to this: “{ $question }”
 waits_steps = Still to do: { $steps }. Say “continue” to go on, or “cancel”.
 quoted = “{ $text }”
 waits_unnamed = do what I asked you about
+why_asked = The question says why I ask. After a yes I do exactly what it shows, once; after a no I leave it.
 answer_to_nothing = It is not clear what you are answering, so I changed nothing.
 which_one = I cannot tell which of these you mean, or whether it is a yes, so I did nothing of it.
 say_which = Say which, for example: “yes to the first, no to the second”, “yes to all” or “no to all”.

@@ -104,6 +104,7 @@ waits_words = Aún espero tu respuesta a esto: «{ $question }»
 waits_steps = Queda por hacer: { $steps }. Di «continúa» para seguir, o «cancela».
 quoted = «{ $text }»
 waits_unnamed = hacer lo que te pregunté
+why_asked = La pregunta dice por qué la hago. Con un sí hago exactamente lo que muestra, una vez; con un no, lo dejo.
 answer_to_nothing = No está claro a qué respondes, así que no he cambiado nada.
 which_one = No sé a cuáles de estas cosas te refieres, o si es un sí, así que no he hecho nada de eso.
 say_which = Di a cuál, por ejemplo: «sí a la primera, no a la segunda», «sí a todas» o «no a todas».

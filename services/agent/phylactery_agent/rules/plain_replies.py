@@ -115,6 +115,33 @@ _RETRY: Final = chat_expression(
 """A wish to try once more. What was done or refused is asked for again in words that say so: again."""
 
 
+_ABOUT_CARD: Final = chat_expression(
+    r"(?i)^[¿¡\s]*(?:(?:wait|but|and|ok|okay|sorry|espera|pero|y|perdon),?\s+)*"
+    r"(?:why\s+(?:(?:do|are|did|would)\s+you\s+(?:ask|need|want)(?:ing)?(?:\s+(?:me|that|this|it|for\s+(?:my\s+)?permission|my\s+(?:yes|ok|okay|approval)))*"
+    r"|(?:do|should|must)\s+I\s+(?:have\s+to\s+|need\s+to\s+)?(?:confirm|approve|answer|say\s+yes)(?:\s+(?:this|that|it))?)"
+    r"|what\s+(?:happens|will\s+happen|(?:do|will|would)\s+you\s+do)\s+(?:if|when)\s+I\s+(?:say|answer)\s+(?:yes|no)"
+    r"|what\s+(?:does|would)\s+(?:a|the|my)\s+(?:yes|no)\s+(?:do|mean)"
+    r"|what\s+am\s+I\s+(?:approving|confirming|agreeing\s+to|saying\s+yes\s+to)"
+    r"|(?:por|para)\s+que\s+(?:me\s+)?(?:lo\s+)?(?:preguntas|pides\s+(?:permiso|confirmacion)|quieres\s+saberlo)(?:\s+(?:esto|eso))?"
+    r"|por\s+que\s+(?:tengo|he)\s+(?:que|de)\s+(?:confirmar|aprobar|responder|contestar|decir\s+que\s+si)(?:lo)?"
+    r"|que\s+(?:pasa|pasara|ocurre|haces|haras)\s+si\s+(?:te\s+)?(?:digo|respondo|contesto)\s+(?:que\s+)?(?:si|no)"
+    r"|que\s+hace\s+(?:un|el|mi)\s+(?:si|no)|(?:que\s+estoy\s+(?:aprobando|confirmando|aceptando)|a\s+que\s+digo\s+que\s+si))"
+    r"[\s.!?]*$"
+)
+"""A question about the question that waits: why it is asked, and what an answer does."""
+_WHY: Final = chat_expression(r"(?i)^[¿¡\s]*(?:but|and|pero|y)?\s*(?:why|how\s+come|(?:y\s+eso\s+)?por\s+que)[\s.!?]*$")
+
+
+def asks_about_card(text: str) -> bool:
+    """Return True if a text asks why something has to be approved, or what a yes to it does."""
+    return len(text) <= _LONGEST and _ABOUT_CARD.match(unaccented(text)) is not None
+
+
+def asks_only_why(text: str) -> bool:
+    """Return True if a text is no more than a why, which may be about whatever was said last."""
+    return len(text) <= _LONGEST and _WHY.match(unaccented(text)) is not None
+
+
 def wants_retry(text: str) -> bool:
     """Return True if a text only wants another try, and says of nothing which."""
     return len(text) <= _LONGEST and _RETRY.match(unaccented(text)) is not None

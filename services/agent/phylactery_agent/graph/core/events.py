@@ -36,6 +36,7 @@ from phylactery_agent.ports import (
     as_shown,
 )
 from phylactery_agent.rules.intents import WHICH, is_answer
+from phylactery_agent.rules.plain_replies import asks_about_card, asks_only_why
 from phylactery_agent.tools.contract import TOOL_ERROR
 from phylactery_agent.tools.registry import ToolRegistry
 
@@ -312,15 +313,17 @@ async def emit_decision(context: TurnContext, tool: ProposedTool, decision: Gate
 async def waiting_notes(state: AgentState, context: TurnContext) -> list[str]:
     """Return the notes for a message that reaches a run waiting for an approval but does not answer it.
 
-    Such a message is either a yes or no without a clear subject, or a request that arrives while too many runs wait.
-    After the former the card is shown again if it is the only one, as the next yes or no is for what was shown last;
-    otherwise the person is told that each has its own answer.
+    Such a message is a yes or no without a clear subject, a question about the card, or a request that arrives while
+    too many runs wait. After the first two the card is shown again if it is the only one, as the next yes or no is for
+    what was shown last, and the card says why it is asked; otherwise the person is told that each has its own answer.
     """
     language, text = state["language"], state["incoming"]["text"]
-    unclear = is_answer(text)
+    about = asks_about_card(text) or asks_only_why(text)
+    unclear = about or is_answer(text)
     if unclear and state["approval_state"] is not None and not context.also_waiting:
         await context.events.emit(card_told(state, context))
     said = "which_one" if text == WHICH else "answer_to_nothing" if unclear else "too_many_wait"
+    said = "why_asked" if about else said
     told = [say(said, language), what_waits(state, context)]
     if unclear and (context.also_waiting or text == WHICH):
         waiting = [one for one in (*context.also_waiting, *card_of_state(state)) if one.open]

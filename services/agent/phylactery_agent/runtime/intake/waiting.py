@@ -21,6 +21,7 @@ from phylactery_agent.i18n.texts import is_unknown, shortened
 from phylactery_agent.ports import ApprovalRequest, EffectState, Language
 from phylactery_agent.rules.commands import Command, read_command
 from phylactery_agent.rules.intents import WHICH, is_answer, parse_reply, without_store_phrase
+from phylactery_agent.rules.plain_replies import asks_about_card, asks_only_why
 from phylactery_agent.runtime.guests.shares import OVER_SHARE
 from phylactery_agent.runtime.intake.redaction import without_masks_told
 from phylactery_agent.runtime.runs.status import SERVED, RunStatus
@@ -143,7 +144,7 @@ def run_for(
     that it had not understood: then for the newest that asked something, which shows its question again. A command to
     the conversation and the words that begin a form are for no run that waits. Other words are for a run that asked the
     person something, unless a form is open, which asks in its place; otherwise for a new run, unless too many wait
-    already. While a person has the thread, only an answer that names its approval is for a run that waits: everything
+    already. A question about what waits is for the run that asks it. While a person has the thread, only an answer that names its approval is for a run that waits: everything
     else is said to that person. A yes or no that names no approval, where the run of the open form's review
     (``form_run``) is the one that waits and something else was said since, is for the form, which shows what it submits
     once more.
@@ -164,9 +165,17 @@ def run_for(
     if waiting and is_answer(turn.text):
         since = spoke[0].run_id == form_run and turn.position > (spoke[0].spoke_at or 0) + 1
         return None if since else next((run for run in spoke if run.approval_id or _asked(run.last_reply)), spoke[0])
+    if waiting and not form_open and _asks_about(turn, waiting[0]):
+        return waiting[0]
     asks = [] if form_open else [run for run in spoke if not run.approval_id]
     takes = asks or (waiting if len(waiting) >= MAX_WAITING else [])
     return takes[0] if takes else None
+
+
+def _asks_about(turn: StoredTurn, run: Any) -> bool:
+    """Return True if a message is a question about what a run asks; a bare why is, if nothing was said since."""
+    next_to_it = asks_only_why(turn.text) and turn.position == (run.spoke_at or 0) + 1
+    return next_to_it or asks_about_card(turn.text)
 
 
 def waiting_beside(connection: Connection, thread_key: str, run_id: str) -> list[WaitingRun]:
