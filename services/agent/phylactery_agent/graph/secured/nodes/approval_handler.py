@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
@@ -21,14 +21,16 @@ from phylactery_agent.graph.core.events import (
     approval_standing,
     proposal,
     step_description,
+    step_told,
     what_waits,
 )
-from phylactery_agent.graph.core.state import AgentState, AskedAhead
+from phylactery_agent.graph.core.state import AgentState, AskedAhead, StepState
 from phylactery_agent.i18n.texts import error_text, say, step_text, tool_title
 from phylactery_agent.ports import EffectState, GateRefusedError, GateUnavailableError, TurnContext
 from phylactery_agent.rules.intents import ApprovalReply, parse_reply
 
 Outcome = Command[Literal["Tools", "Supervisor", "Finalizer"]]
+REJECTED: Final = "APPROVAL_REJECTED"
 _DIRECTIVES = {"REJECTED": "rejected", "EXPIRED": "expired", "CANCELLED": "cancelled"}
 
 
@@ -224,9 +226,17 @@ async def _close(state: AgentState, context: TurnContext, directive: str) -> Out
         )
     reply = parse_reply(state["incoming"]["text"])
     rejected = _refused_with(reply, context) if reply is not None else ()
-    step = step_description(state, str(state["current_step"] or ""))
+    refused = [one for one in state["asked_ahead"] if one["approval_id"] in rejected]
+    asked = [(str(state["current_step"] or ""), tool["name"]), *((one["step_id"], one["tool"]) for one in refused)]
+    told = [step_text(step_description(state, step), name, state["language"], context.tools) for step, name in asked]
     key = "rejected_of_several" if directive == "rejected" and len(state["plan"]) > 1 else directive
-    note = say(key, state["language"], action=step_text(step, tool["name"], state["language"], context.tools))
+    note = say(key, state["language"], action="; ".join(told))
+    closed = {
+        one["step_id"]: StepState(**{**state["steps"][one["step_id"]], "status": "blocked", "last_error": REJECTED})
+        for one in refused
+        if one["step_id"] in state["steps"]
+    }
+    await context.events.emit(*map(step_told, closed.values()))
     return Command(
         goto="Supervisor",
         update={
@@ -234,6 +244,7 @@ async def _close(state: AgentState, context: TurnContext, directive: str) -> Out
             "directive": directive,
             "notes": [*state["notes"], note],
             "asked_ahead": [ahead for ahead in state["asked_ahead"] if ahead["approval_id"] not in rejected],
+            "steps": {**state["steps"], **closed},
         },
     )
 

@@ -24,6 +24,7 @@ from phylactery_agent.graph.core.output_inspection import quoting
 from phylactery_agent.graph.core.state import MAX_REPLANS, AgentState, StepState, StepStatus
 from phylactery_agent.graph.llm.asking import still_away_note
 from phylactery_agent.graph.llm.planning import NEED_INFO
+from phylactery_agent.graph.secured.nodes.approval_handler import REJECTED
 from phylactery_agent.i18n.help import talk_text
 from phylactery_agent.i18n.texts import error_text, is_unknown, say
 from phylactery_agent.ports import TurnContext
@@ -41,9 +42,8 @@ With fewer left, nothing new is begun. Finalizer may always run, so it is not co
 """
 STEPS_OF_A_REPLAN: Final = 2
 """Supersteps to Planner and back to Supervisor."""
-_REJECTED: Final = "APPROVAL_REJECTED"
 _CLOSED: Final = {
-    "rejected": _REJECTED,
+    "rejected": REJECTED,
     "cancelled": "APPROVAL_CANCELLED",
     "expired": "APPROVAL_EXPIRED",
 }
@@ -113,7 +113,7 @@ def _next(state: AgentState, context: TurnContext, steps: list[StepState]) -> St
     on_card = {
         ahead["step_id"]
         for ahead in state["asked_ahead"]
-        if closed == {_REJECTED} or ahead["state"] == "APPROVED" or ahead["approval_id"] in context.also_answered
+        if closed == {REJECTED} or ahead["state"] == "APPROVED" or ahead["approval_id"] in context.also_answered
     }
     return next((step for step in steps if step["id"] in on_card and step["status"] == "pending"), None)
 
