@@ -134,3 +134,35 @@ async def test_a_model_s_plan_for_words_it_is_free_to_understand_goes_first(
     await ana.say("write milk and eggs to list.txt", graph="secured")
     assert files(system, ana) in ({"list.txt": "- milk\n- eggs\n"}, {})
     assert server.asked
+
+
+BETTER = [
+    ("write an apology to my boss in mail.txt", "Dear boss, I am sorry that I was late. I can save this if you like."),
+    ("escribe una disculpa a mi jefe en carta.txt", "Querido jefe: lamento el retraso de ayer."),
+    ("write a short invitation to party.txt", "Come to our party on Friday."),
+    ("escribe un brindis para la boda en boda.txt", "Por los novios."),
+    ("search for cats", "I cannot look that up. Cats are small hunters that live with people."),
+    ("busca gatos", "No puedo buscar en internet. Los gatos son felinos."),
+    ("search for the meaning of serendipity", "It is a lucky find."),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), BETTER)
+@pytest.mark.parametrize("graph", GRAPHS)
+async def test_where_the_model_may_know_better_its_words_are_the_answer(
+    system: System, server: ModelServer, ana: Person, *, words: str, said: str, graph: str
+) -> None:
+    server.otherwise = lambda _asked: says(said)
+    answer = await ana.say(words, graph=graph)
+    assert (answer.run.status, answer.pending_approval.approval_id) == (DONE, "")
+    assert said in answer.reply.text
+    assert not answer.run.tool_calls
+    assert files(system, ana) == {}
+
+
+@pytest.mark.parametrize("words", ["search for cats in my files", "busca gatos en mis archivos"])
+async def test_a_search_of_files_is_one_whatever_the_model_says(server: ModelServer, ana: Person, words: str) -> None:
+    server.otherwise = lambda _asked: says(CHATTER)
+    answer = await ana.say(words, graph="secured")
+    assert [one.tool for one in answer.run.tool_calls] == ["search_files"]
+    assert CHATTER not in answer.reply.text

@@ -54,7 +54,10 @@ _DESCRIBED: Final = expression(
     r"|direcci[oó]n|direcciones|fechas?|lista|t[ií]tulos?)\s+(?:of|del?)\s"
     r"|(?:an?|some|un|una|unos|unas)\s+(?:\w+\s+){0,2}(?:poems?|story|stories|summary|list|jokes?|songs?|recipes?|letter|draft"
     r"|report|essay|speech|text|table|poemas?|cuentos?|historias?|resumen|lista|chistes?|canci[oó]n|recetas?|carta|borrador"
-    r"|informe|ensayo|discurso|texto|tabla)\b|(?:the\s+same\s+as|lo\s+mismo\s+que)\s).*$"
+    r"|informe|ensayo|discurso|texto|tabla"
+    r"|apolog(?:y|ies)|excuses?|invitations?|toast|haikus?|limericks?|sonnets?|ode|verses?|biography|bio|eulogy|slogans?|taglines?"
+    r"|headlines?|captions?|explanation|translation|greeting|disculpas?|excusas?|invitaci[oó]n|invitaciones|brindis|soneto|oda|versos?"
+    r"|biograf[ií]a|esl[oó]gan|lema|titular(?:es)?|explicaci[oó]n|traducci[oó]n|saludo|felicitaci[oó]n|agradecimiento)\b|(?:the\s+same\s+as|lo\s+mismo\s+que)\s).*$"
 )
 """Words that describe a text instead of dictating it: the name of the cat."""
 _OTHER: Final = expression(

@@ -16,10 +16,12 @@ from phylactery_agent.graph.llm.drafts import Drafted, model_tools, read_calls
 from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import Told, TurnContext
 from phylactery_agent.ports.model import Model, ModelBudgetError, ModelUnavailableError
+from phylactery_agent.rules.expressions import expression
 from phylactery_agent.rules.intents import FAST_PATHWAY
 from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.registry import ToolRegistry
+from phylactery_agent.tools.specs.folders import SEARCH_FILES
 
 MODEL_AWAY: Final = (ModelUnavailableError, ModelBudgetError)
 """Model errors after which static mode takes over; any other model error ends the turn."""
@@ -30,6 +32,10 @@ _SHORT: Final = 300
 _COMPOSED: Final = ("content", "subject", "body")
 """Arguments of packaged tools whose text a person often leaves to whoever writes it; only those tools have patterns."""
 _ASKS: Final = ("?", "?)", "？")
+_NAMES_FILES: Final = expression(
+    r"(?i)\b(?:files?|folders?|director(?:y|ies)|documents?|notes?|archivos?|ficheros?|carpetas?|documentos?|notas?)\b|\w\.\w{1,8}\b"
+)
+"""Words by which a search is one of files."""
 _QUOTES: Final = frozenset("\"“”«»'‘’")
 OUTAGES: Final[Mapping[str, str]] = {
     **dict.fromkeys(
@@ -94,13 +100,19 @@ def rules_suffice(state: AgentState, context: TurnContext) -> bool:
 async def is_chatter(state: AgentState, context: TurnContext, said: str) -> bool:
     """Return True if a model only says something where the rules know what is asked for: that is no answer to it.
 
-    A question of the model's waits for its reply, and of attachments the rules know only that they are there.
+    A question of the model's waits for its reply, and of attachments the rules know only that they are there. A search
+    that names no file may be meant for the model: "search for cats".
     """
     if said.rstrip().endswith(_ASKS) or state["incoming"].get("attachments"):
         return False
     request = asked_of_rules(state["incoming"])
     lane = (state["tenant"], state["user_id"])
-    return bool(await read_aside(lane, request, lambda: read_request(request, context.tools).clauses))
+    clauses = await read_aside(lane, request, lambda: read_request(request, context.tools).clauses)
+    return bool(clauses) and not all(_may_be_meant_for_model(readings[0]) for readings in clauses)
+
+
+def _may_be_meant_for_model(call: PlannedCall) -> bool:
+    return call.tool == SEARCH_FILES.name and not call.args.get("path") and _NAMES_FILES.search(call.text) is None
 
 
 def _is_exact(call: PlannedCall, tools: ToolRegistry) -> bool:
