@@ -390,7 +390,7 @@ def test_a_card_of_several_calls_is_answered_in_words_or_one_by_one(tmp_path: Pa
     terminal.expect("May I do these 2 things")
     terminal.expect("you ›")
     terminal.type("/reject 2")
-    terminal.expect("I will not .+May I do this.+c\\.txt")
+    terminal.expect("no to this: .+May I do this.+c\\.txt")
     terminal.expect("you ›")
     terminal.type("/approve 3")
     terminal.expect("I asked about 1")
