@@ -44,7 +44,7 @@ def person(default_system: System) -> Person:
 
 
 @pytest.mark.slow
-async def test_every_example_of_every_tool_goes_through_in_both_languages_and_nobody_is_asked(
+async def test_every_example_of_every_tool_goes_through_in_both_languages_and_only_forgetting_asks(
     default_system: System, person: Person
 ) -> None:
     box = default_system.sandbox
@@ -81,7 +81,9 @@ async def test_every_example_of_every_tool_goes_through_in_both_languages_and_no
                 [named] = [one.pointer for one in kept if (one.thread_id, one.tool_name) == (thread, "attachment")]
             answer = await person.say(example.text.replace("out_abcdefgh", named), thread)
             ran = [(call.tool, call.state, call.status) for call in answer.run.tool_calls]
-            if (answer.run.status, ran) != (DONE, [(spec.name, "finished", "success")]):
+            if spec.name == "forget":  # nothing is kept in these words: what is found is on a card
+                assert (answer.run.status, ran) == (SUSPENDED, [("forget", "proposed", "")])
+            elif (answer.run.status, ran) != (DONE, [(spec.name, "finished", "success")]):
                 came_to[example.text] = (answer.run.reason, ran, answer.reply.text)
     assert came_to == {}
     assert set(tools) - {spec.name for spec in here} == {"http_get", "send_email", "submit_form"}

@@ -96,7 +96,7 @@ async def beside(person: Person, own: str, others: str, *, first: bool, thread_i
         ("I live in Oslo", "remember"),
         ("¿qué hora es?", "Es lunes"),
         ("what time is it?", "It is Monday"),
-        ("me llamo Lucía", "recuerd"),
+        ("me llamo Lucía", "Lo recordaré"),
         ("gracias", "De nada"),
         ("quiero poner una queja", "¿Cómo te llamas?"),
         ("remind me tomorrow at 9 to call Ana", "Reminder created"),
