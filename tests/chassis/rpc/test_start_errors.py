@@ -164,7 +164,8 @@ def test_a_database_that_does_not_answer_is_named_without_its_password(launch_of
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # bound and not listening: every connection is refused
         port = nobody.getsockname()[1]
-        said = launch.refused(DATABASE_URL=f"postgresql+psycopg://ana:{SECRET}@127.0.0.1:{port}/x")
+        address = f"postgresql+psycopg://ana:{SECRET}@127.0.0.1:{port}/x"
+        said = launch.refused(after_it_began=True, DATABASE_URL=address)  # it logs that it waits
     assert f"127.0.0.1:{port}/x" in said
     assert f"{launch.prefix}_DATABASE_URL" in said
 
