@@ -51,7 +51,8 @@ def leftover(match: Match, *, has_content: bool, has_dates: bool) -> Fault | Non
             continue
         if is_of_item(match, token) or _is_of_name(match, at):
             continue
-        if token.kind in {Kind.LITERAL, Kind.NUMBER, Kind.WORD} and _is_joined(match, at):
+        listed = label is not Label.CONTENT  # saying hello, bananas: a text is said whole
+        if listed and token.kind in {Kind.LITERAL, Kind.NUMBER, Kind.WORD} and _is_joined(match, at):
             continue
         if value_of(token.text) is not None and token.kind is Kind.WORD and quota(ask) != 1:
             continue

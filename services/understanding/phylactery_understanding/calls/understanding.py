@@ -26,7 +26,8 @@ from phylactery_understanding.calls.proposal import (
     ends_reminders,
     is_named,
 )
-from phylactery_understanding.language.text import Kind, is_file_name
+from phylactery_understanding.language.lexicon import Lexicon
+from phylactery_understanding.language.text import STOPS, Kind, Token, is_file_name
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import ARTIFACTS, Ask, Fault, Label, Request
 from phylactery_understanding.requests.parser import parse
@@ -44,6 +45,8 @@ GENERIC: Final = frozenset(
 _READING: Final = frozenset({"read"})
 TELLING: Final = frozenset({"tell", "ask", "notify", "reply", "greet", "report", "message", "announce"})
 """Meanings of verbs of speech: sending an amount does not say anything with it."""
+_OF_OTHERS: Final = ("source", "goal", "report")
+"""Classes of the words that begin the head of a text, as whose it is: from the newsletter, según Ana."""
 _LEADS: Final = ("please", "greet", "polite")
 
 
@@ -194,8 +197,20 @@ def _told(request: Request, call: Call) -> bool:
         meant = {meaning for one in texts[at:] for verb in words.verb(one) for meaning in verb.meanings}
         if "forget" in meant or ("remember" in meant and any(words.holds("negation", one) for one in texts[at:])):
             return False  # forget that; you need not remember it
+        if _is_announced(clause[at:], words):
+            return False
         said.extend(clause[at:])
     return stated(values, said, request.lexicon)
+
+
+def _is_announced(said: Sequence[Token], words: Lexicon) -> bool:
+    """Return True if somebody else's text is announced that asks to remember: from the mail: remember that …."""
+    keeps = next(
+        (at for at, one in enumerate(said) if any("remember" in of.meanings for of in words.verb(one.text))), 0
+    )
+    head, behind = [one.text for one in said[:keeps]], [one for one in said[keeps + 1 :] if one.kind not in STOPS]
+    of_others = ":" in head or ("," in head and words.holds_any(_OF_OTHERS, head[0]))
+    return of_others and bool(behind)  # my birthday is in May, remember it
 
 
 def _by(request: Request, ask: Ask, call: Call) -> Understanding:

@@ -128,7 +128,7 @@ def _is_plain_here(tokens: Sequence[Token], texts: Sequence[str], place: int, si
     """
     begins = not place or tokens[place - 1].kind in STOPS or texts[place - 1] in JOINTS
     ends = place + size >= len(tokens) or tokens[place + size].kind in STOPS
-    if tokens[place].raw.lower() == _YES:
+    if tokens[place].raw.lower() == _YES and size == 1:
         return True
     return (texts[place] in INVERTED and not begins) or (ends and texts[place + size - 1] in RELATIVE and size > 1)
 

@@ -11,10 +11,11 @@ from phylactery_understanding.interpretation.model import ADDING, WRITING, Inter
 from phylactery_understanding.interpretation.narration import ASKED_OF, done_by_another, narrated, told_by_another
 from phylactery_understanding.interpretation.scope import ENDING, JOINTS, KEEPING, SMALL_WORDS, Scope
 from phylactery_understanding.language.text import STOPS, Kind, Token
-from phylactery_understanding.language.vocabulary import word_set
+from phylactery_understanding.language.vocabulary import word_map, word_set
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.retraction import WEAK
-from phylactery_understanding.requests.model import Fault, Request
+from phylactery_understanding.requests.model import Fault, Label, Request
+from phylactery_understanding.requests.operators import set_aside
 
 _ANYWHERE: Final = frozenset({"retraction", "irony", "announce"})
 """Operators that apply to the whole message."""
@@ -22,6 +23,10 @@ _FIRST: Final = 3
 """The number of tokens of a sentence in which a scenario may be introduced: imagine that, what if."""
 _NEAR: Final = 6
 """The number of tokens after a negation in which its verb may occur: I don't want you to send it."""
+_WHEN: Final = frozenset(
+    [*word_map("weekdays"), *word_map("noon"), *(one for one, ahead in word_map("days_ahead").items() if ahead)]
+)
+"""Words for a day or an hour that is not now."""
 _NEEDING: Final = word_set("needing")
 _TELLING: Final = word_set("own_report")
 _TOLD_TO: Final = word_set("told_to")
@@ -29,6 +34,8 @@ _AFTER: Final = 200
 """The number of tokens that may follow a word that only corrects."""
 _SHORT: Final = 3
 """The maximum length of what a correction puts in the place of a value, in words."""
+_MEANT: Final = frozenset({"idiom", "content"})
+"""Faults of a grammar's ask that say what its words mean, whoever reads them."""
 _TAKING: Final = frozenset({"retraction", "irony"})
 _ABOUT: Final = frozenset({"condition", "past", "future", "report", "exclusion", "negation"})
 """Operators that occur in texts: ask her why it fell down yesterday."""
@@ -43,6 +50,8 @@ def veto_of(scope: Scope, ask: InterpretedAsk, request: Request) -> Fault | None
         or narrated(scope, ask, request)
         or _corrected(scope)
         or _spared(scope, ask)
+        or _set_aside(scope)
+        or _untimed(scope, request)
         or _other_mode(ask, request)
     )
 
@@ -198,12 +207,39 @@ def _spared(scope: Scope, ask: InterpretedAsk) -> Fault | None:
     return None
 
 
+def _untimed(scope: Scope, request: Request) -> Fault | None:
+    """Return a day or an hour that the grammar read in the request, and the ask nowhere: write dinner on Sunday."""
+    if scope.newest:
+        return None  # another one an hour earlier: the day is that of the message before
+    covered = {id(one) for one, is_so in zip(scope.tokens, scope.covered, strict=True) if is_so}
+    for one in request.asks:
+        if covered.isdisjoint(map(id, one.tokens)):
+            continue
+        for token in one.of(Label.TIME):
+            if (token.text in _WHEN or token.kind is Kind.NUMBER) and id(token) not in covered:
+                return Fault("time", token.raw)
+    return None
+
+
+def _set_aside(scope: Scope) -> Fault | None:
+    """Return how the beginning of a clause, or of the message, keeps what follows from being a request."""
+    for at, one in enumerate(scope.tokens):
+        parted = not at or scope.tokens[at - 1].kind in STOPS
+        if parted and one.kind is Kind.WORD and not scope.covered[at] and scope.sentences[at] in scope.requesting:
+            fault = set_aside(scope.words, scope.tokens[at : at + _NEAR], opens=not at, joined=True)
+            if fault is not None:
+                return fault
+    return None
+
+
 def _other_mode(ask: InterpretedAsk, request: Request) -> Fault | None:
-    """Return a fault if the ask replaces or removes, but the grammar read a verb that only adds."""
-    if ask.mode not in {Mode.REPLACE, Mode.REMOVE}:
-        return None
+    """Return a fault if the grammar read a verb that only adds where the ask replaces or removes, or an idiom."""
     for one in request.asks:
         near = any(span.start < token.stop and token.start < span.stop for span in ask.spans for token in one.tokens)
+        if near and one.fault is not None and one.fault.kind in _MEANT:
+            return one.fault
+        if ask.mode not in {Mode.REPLACE, Mode.REMOVE}:
+            continue
         if near and one.verb.meanings & ADDING and not one.verb.meanings & WRITING:
             return Fault("mode", "add")
     return None

@@ -58,6 +58,9 @@ CLASSES: Final = (
     "correction",
     "leaving",
     "spared",
+    "fronted",
+    "voiced",
+    "taunt",
 )
 OPERATORS: Final = (
     "retraction",
@@ -74,6 +77,10 @@ OPERATORS: Final = (
     "idiom",
 )
 """Classes which mean that words are not, or not yet, a request."""
+_PARTED: Final = {"fronted": "condition", "voiced": "report", "taunt": "irony"}
+"""Classes that are such an operator only where a part of a sentence begins: had Bob agreed; but not: we had lunch."""
+_WHOLE: Final = frozenset({"taunt"})
+"""Those that are one only if they are all of the part: write it, genius; but not: genius is what she is."""
 _COURTEOUS: Final = ("please", "greet", "polite")
 """Classes of which a phrase as long as an operator makes it none."""
 _TELLING: Final = 500
@@ -148,7 +155,7 @@ class Lexicon:
 
     @cached_property
     def _operator_starts(self) -> frozenset[str]:
-        return frozenset(first for name in OPERATORS for first in self.phrases[name])
+        return frozenset(first for name in (*OPERATORS, *_PARTED) for first in self.phrases[name])
 
     def match(self, name: str, words: Sequence[str], place: int) -> int:
         """Return how many words from a place on are one phrase of a class, 0 if none."""
@@ -170,12 +177,28 @@ class Lexicon:
         best, kind = 0, ""
         if words[place] not in self._operator_starts:
             return best, kind
-        for name in names:
+        wanted = tuple(names)
+        for name in wanted:
             size = self.match(name, words, place)
             if size > best:
                 best, kind = size, name
+        size, meant = self.opening(words, place)
+        if size > best and meant in wanted:
+            best, kind = size, meant
         if best and self.longest(_COURTEOUS, words, place) >= best + (best == 1):
             return 0, ""
+        return best, kind
+
+    def opening(self, words: Sequence[str], place: int) -> tuple[int, str]:
+        """Return the size and class of the operator that words are because a part of a sentence begins with them."""
+        best, kind = 0, ""
+        if place and not _parts(words[place - 1]):
+            return best, kind
+        for name, meant in _PARTED.items():
+            size = self.match(name, words, place)
+            whole = place + size == len(words) or _parts(words[place + size])
+            if size > best and (whole or name not in _WHOLE):
+                best, kind = size, meant
         return best, kind
 
     def holds(self, name: str, word: str) -> bool:
@@ -276,7 +299,9 @@ def read_lexicons(folder: Path) -> Lexicons:
     effects = {name: frozenset(more) for name, more in lists(folder / "effects.yaml")}
     homes = {one.name: one for one in sorted(folder.iterdir()) if one.is_dir()}
     shared = _read([homes[name] for name in SHARED if name in homes], effects)
-    operators = [(name, phrase) for name in OPERATORS for some in shared.phrases[name].values() for phrase in some]
+    operators = [
+        (name, phrase) for name in (*OPERATORS, *_PARTED) for some in shared.phrases[name].values() for phrase in some
+    ]
     by_language, known = {}, {}
     for name, home in homes.items():
         own = _read([home], effects)
@@ -319,9 +344,15 @@ def _read(homes: Sequence[Path], effects: Mapping[str, frozenset[str]]) -> Lexic
     )
 
 
+def _parts(text: str) -> bool:
+    """Return True if a token may part what is before it from what is behind: a mark, or the name of a file."""
+    return not text[-1:].isalnum() or "." in text
+
+
 def _known(own: Lexicon) -> frozenset[str]:
-    """Return every word of a lexicon."""
-    phrases = (phrase for some in own.phrases.values() for of_one in some.values() for phrase in of_one)
+    """Return every word of a lexicon by which a language is told; what only stops a request tells none."""
+    of_kinds = (some for name, some in own.phrases.items() if name not in _PARTED)
+    phrases = (phrase for some in of_kinds for of_one in some.values() for phrase in of_one)
     return frozenset(own.verbs) | {word for phrase in phrases for word in phrase}
 
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from phylactery_understanding.language.lexicon import Lexicon, Verb
-from phylactery_understanding.language.text import Kind, Token
+from phylactery_understanding.language.text import Kind, Token, is_file_name
 from phylactery_understanding.language.times import read_times
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.labels import label_body
 from phylactery_understanding.requests.model import Ask, Fault, Label
 from phylactery_understanding.requests.operators import operator_in, phrase_at
-from phylactery_understanding.requests.verbs import PRONOUNS, has_subject, is_for_me, is_noun
+from phylactery_understanding.requests.verbs import OF, PRONOUNS, has_subject, is_for_me, is_noun
 
 _OF_THINGS: Final = frozenset({"compose", "make"})
 _STANDING: Final = word_set("it") | word_set("object_clitics")
@@ -23,6 +23,9 @@ _AS: Final = word_set("as")
 _FILES: Final = word_set("files")
 TURNING: Final = frozenset({"convert", "translate", "summarize", "copy", "rename"})
 """Meanings of verbs whose first words are the object, if a goal follows."""
+_PLACING: Final = frozenset({"write", "put"})
+_PARTING: Final = word_set("parting_particles")
+_MINDED: Final = word_set("minded_things")
 _HELD: Final = word_set("held")
 
 
@@ -88,7 +91,23 @@ def _stated(words: Lexicon, ask: Ask, verb: int) -> Fault | None:
     """Return the fault of words that only tell something: notes.txt is wrong, it put milk in notes.txt."""
     said = [one for one, label in zip(ask.tokens, ask.labels, strict=True) if label is not Label.CONTENT]
     noun = is_noun(words, said, verb) or (has_subject(said, verb, ask.verb) and ask.tokens[0].raw)
-    return Fault("statement", noun) if noun else None
+    if noun:
+        return Fault("statement", noun)
+    idiom = _means_otherwise(ask, verb)
+    return Fault("idiom", idiom) if idiom else None
+
+
+def _means_otherwise(ask: Ask, verb: int) -> str:
+    """Return words with which a verb is another one: put off the move; make a note of a.txt, which is to mind it."""
+    for at in range(verb + 1, len(ask.tokens)):
+        if ask.labels[at] is Label.CONTENT or ask.tokens[at].kind is Kind.QUOTE:
+            break
+        one, behind = ask.tokens[at], ask.tokens[at + 1 : at + 3]
+        if one.text in _PARTING and ask.labels[at] is Label.ARTICLE and not ask.verb.meanings.isdisjoint(_PLACING):
+            return f"{ask.form} {one.raw}"
+        if one.text in _MINDED and len(behind) > 1 and behind[0].text in OF and is_file_name(behind[1].text):
+            return f"{ask.form} {one.raw} {behind[0].raw}"
+    return ""
 
 
 def _stands_for(ask: Ask, place: int) -> bool:

@@ -23,6 +23,11 @@ INVERTED: Final = word_set("inverted")
 WHERE: Final = word_set("where")
 _SMALL: Final = ("please", "article", "stop", "phatic")
 SPEAKER_WORDS: Final = 3
+_OPENING: Final = 12
+"""The number of tokens of a clause that may set it aside."""
+_COURTEOUS: Final = ("please", "greet")
+_DEFERRING: Final = word_set("put_off_openings")
+_WORDING: Final = word_set("wording_verbs")
 
 
 def operator_in(
@@ -101,7 +106,29 @@ def around(words: Lexicon, clause: Sequence[Token], texts: Sequence[str], *, ask
     return Fault("condition", texts[0]) if fault is None and joined and texts[0] in WHERE else fault
 
 
-def supposes(texts: Sequence[str]) -> bool:
-    """Return True if a clause begins with a condition without an "if": de no llover, de ser así."""
+def set_aside(words: Lexicon, said: Sequence[Token], *, opens: bool, joined: bool) -> Fault | None:
+    """Return how the beginning of a clause keeps what follows from being a request, if its structure says so.
+
+    ``said`` are its words and those behind it in the sentence. A condition without an "if" does (de no llover, de ser
+    así), words that make fun of it (yeah, right), a verb whose object is a request (translate write a note to Ana),
+    and, if more of the sentence is ``joined`` to it, what makes it depend on something or another's words. If it
+    ``opens`` the message, a later time does, too: behind a request, luego only says what is next.
+    """
+    texts = [one.text for one in said[:_OPENING]]
     verb = texts[2:3] if texts[1:2] == ["no"] else texts[1:2]
-    return texts[:1] == ["de"] and bool(verb) and _INFINITIVE.fullmatch(verb[0]) is not None
+    if texts[:1] == ["de"] and bool(verb) and _INFINITIVE.fullmatch(verb[0]) is not None:
+        return Fault("condition", said[0].raw)
+    at = 0
+    while at < len(texts):
+        size, kind = words.opening(texts, at)
+        size, kind = max((size, kind), words.operator(texts, at, ("irony",)))
+        if size and (kind == "irony" or joined):
+            return Fault(kind, " ".join(texts[at : at + size]))
+        if opens and texts[at] in _DEFERRING:
+            return Fault("future", said[at].raw)
+        if texts[at] in _WORDING and said[at + 1 : at + 2] and said[at + 1].kind is Kind.WORD:
+            return Fault("announce", said[at].raw) if words.verb(texts[at + 1]) else None
+        if not words.longest(_COURTEOUS, texts, at) and texts[at] not in PAUSES:
+            return None
+        at += max(words.longest(_COURTEOUS, texts, at), 1)
+    return None

@@ -34,8 +34,8 @@ from phylactery_understanding.requests.continuation import (
     takes_quote,
     tells_more,
 )
-from phylactery_understanding.requests.model import Fault, Label, Request
-from phylactery_understanding.requests.operators import HARD, around, left_open, supposes
+from phylactery_understanding.requests.model import Ask, Fault, Label, Request
+from phylactery_understanding.requests.operators import HARD, around, left_open, set_aside
 from phylactery_understanding.requests.verbs import fronted_verb, thing_at, verb_at, wished_goal
 
 _MOST_ASKS: Final = 40
@@ -107,8 +107,10 @@ class _Parser:
         clauses = clauses_of(self._words, said)
         first = len(self._request.asks)
         for number, clause in enumerate(clauses[: _MOST_ASKS + 1]):
-            if supposes([one.text for one in clause[:3]]):
-                self._request.fault = self._request.fault or Fault("condition", clause[0].raw)
+            start = next(at for at, one in enumerate(said) if one is clause[0])
+            opens = not (self._request.asks or number or self._request.statements)
+            aside = set_aside(self._words, said[start:], opens=opens, joined=number + 1 < len(clauses))
+            self._request.fault = self._request.fault or aside
             self._clause(clause, question=question, joined=number + 1 < len(clauses))
         asks = self._request.asks[first:]
         if asks and takes_quote(asks[-1], sentences[place + 1 :]):
@@ -176,6 +178,7 @@ class _Parser:
         left = ask.fault is not None and ask.fault.kind == "negation" and left_open(self._words, texts)
         if ask.fault is not None and (ask.fault.kind in HARD or left):
             self._request.fault = self._request.fault or ask.fault
+        _cuts_short(self._request.asks, ask)
         ask.previous = self._request.asks[-1] if ask.refers and self._request.asks else None
         self._request.asks.append(ask)
 
@@ -220,6 +223,13 @@ class _Parser:
             return
         self._request.statements.append(clause)
         self._before = [*self._before, *clause]
+
+
+def _cuts_short(before: Sequence[Ask], ask: Ask) -> None:
+    """Mark the text of the ask before one that only forbids as unfinished: saying hello, do not come."""
+    denies = ask.fault is not None and ask.fault.kind == "negation"
+    if denies and before and not before[-1].verbatim and before[-1].labels[-1] is Label.CONTENT:
+        before[-1].fault = before[-1].fault or Fault("content", ask.tokens[0].raw)
 
 
 def _strange_mark(request: Request) -> str:

@@ -23,7 +23,7 @@ _FRONT: Final = 8
 _ONE: Final = word_set("one")
 _SUBJECTS: Final = word_set("pronouns")
 _CLITICS: Final = word_set("clitics")
-_OF: Final = frozenset({"de", "del", "of"})
+OF: Final = frozenset({"de", "del", "of"})
 _NOUNS: Final = word_set("noun_forms")
 _SAID_OF: Final = word_set("said_of")
 
@@ -176,7 +176,7 @@ def is_noun(words: Lexicon, clause: Sequence[Token], verb: int) -> str:
     after = clause[verb + 1 : verb + 2]
     if after and (
         (after[0].text == "of" and any(one.language == "en" for one in words.verb(clause[verb].text)))
-        or (after[0].text in _OF and clause[verb].text in _NOUNS)
+        or (after[0].text in OF and clause[verb].text in _NOUNS)
     ):
         return f"{clause[verb].text} {after[0].text}"
     for at in range(verb + 1, len(clause) - 1):
