@@ -483,9 +483,7 @@ async def test_without_a_card_a_question_about_one_is_no_answer_to_it(ana: Perso
 async def test_a_no_to_a_whole_plan_is_told_in_one_sentence(system: System, ana: Person, ask: str, no: str) -> None:
     number = next(_numbers)
     card = (await ana.say(ask.format(number))).pending_approval
-    shown = [
-        chat_pb2.ShownApproval(approval_id=one.approval_id, args_hash=one.args_hash) for one in (card, *card.also)
-    ]
+    shown = [chat_pb2.ShownApproval(approval_id=one.approval_id, args_hash=one.args_hash) for one in (card, *card.also)]
     answer = await ana.say(no, shown_approvals=shown)
     text = answer.reply.text
     assert answer.run.status == DONE

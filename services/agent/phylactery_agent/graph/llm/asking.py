@@ -112,7 +112,11 @@ async def is_chatter(state: AgentState, context: TurnContext, said: str) -> bool
 
 
 def _may_be_meant_for_model(call: PlannedCall) -> bool:
-    return call.tool == SEARCH_FILES.name and not call.args.get("path") and _NAMES_FILES.search(call.text) is None
+    return (
+        call.tool == SEARCH_FILES.name
+        and not call.args.get("path")
+        and next(_NAMES_FILES.finditer(call.text), None) is None
+    )
 
 
 def _is_exact(call: PlannedCall, tools: ToolRegistry) -> bool:

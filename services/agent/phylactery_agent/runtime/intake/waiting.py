@@ -144,10 +144,10 @@ def run_for(
     that it had not understood: then for the newest that asked something, which shows its question again. A command to
     the conversation and the words that begin a form are for no run that waits. Other words are for a run that asked the
     person something, unless a form is open, which asks in its place; otherwise for a new run, unless too many wait
-    already. A question about what waits is for the run that asks it. While a person has the thread, only an answer that names its approval is for a run that waits: everything
-    else is said to that person. A yes or no that names no approval, where the run of the open form's review
-    (``form_run``) is the one that waits and something else was said since, is for the form, which shows what it submits
-    once more.
+    already. A question about what waits is for the run that asks it. While a person has the thread, only an answer that
+    names its approval is for a run that waits: everything else is said to that person. A yes or no that names no
+    approval, where the run of the open form's review (``form_run``) is the one that waits and something else was said
+    since, is for the form, which shows what it submits once more.
     """
     served = next((run for run in runs if run.status in SERVED), None)
     if served is not None or turn.over_share:  # that is told in a run of its own; what waits goes on waiting
@@ -165,10 +165,9 @@ def run_for(
     if waiting and is_answer(turn.text):
         since = spoke[0].run_id == form_run and turn.position > (spoke[0].spoke_at or 0) + 1
         return None if since else next((run for run in spoke if run.approval_id or _asked(run.last_reply)), spoke[0])
-    if waiting and not form_open and _asks_about(turn, waiting[0]):
-        return waiting[0]
+    about = waiting if waiting and not form_open and _asks_about(turn, waiting[0]) else []
     asks = [] if form_open else [run for run in spoke if not run.approval_id]
-    takes = asks or (waiting if len(waiting) >= MAX_WAITING else [])
+    takes = about or asks or (waiting if len(waiting) >= MAX_WAITING else [])
     return takes[0] if takes else None
 
 

@@ -411,10 +411,10 @@ class TurnServer:
         """
         said, text = said_in(claim.turn), claim.turn.text
         asks = ending.approval_id or ending.status not in {RunStatus.DONE, RunStatus.SUSPENDED}
+        if wants_asking(text):  # kept, it would read as a promise that no later turn keeps
+            ending = replace(ending, worth_remembering=False)
         if not ending.worth_remembering or asks or not said or talk_kind(text) is not None:
             return ending
-        if wants_asking(text):  # kept, it would read as a promise that no later turn keeps
-            return replace(ending, worth_remembering=False)
         memories = TurnMemories(self.services, self.delivery, claim.lease, claim.turn, "", _nothing_read)
         try:
             kept = await memories.offer(said)
