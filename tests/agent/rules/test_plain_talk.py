@@ -170,7 +170,7 @@ async def test_memory_is_asked_as_people_ask(ana):
     ("words", "told", "write", "kept"),
     [
         ("always ask before writing", "cannot keep such a wish", 'write "q" to q.txt', "what do you know about me?"),
-        ("never write without asking me", "cannot keep such a wish", 'write "q" to q.txt', "what do you know about me?"),
+        ("never write without asking me", "cannot keep", 'write "q" to q.txt', "what do you know about me?"),
         ("from now on ask before you do anything", "cannot keep", 'write "q" to q.txt', "what do you know about me?"),
         ("siempre pregúntame antes de escribir", "un deseo así", 'escribe "q" en q.txt', "¿qué sabes de mí?"),
     ],
@@ -179,6 +179,13 @@ async def test_no_promise_to_ask_is_made_that_no_later_turn_keeps(ana, words, to
     assert told in (await ana.say(words)).reply.text
     assert "q.txt" in (await ana.say(write)).reply.text
     assert words not in (await ana.say(kept)).reply.text
+
+
+@pytest.mark.parametrize("words", ["1", "2.", "#3", "(4)", "12"])
+async def test_a_bare_number_is_no_calculation(ana, words):
+    text = (await ana.say(words)).reply.text
+    assert "calcul" not in text
+    assert words.strip() in text
 
 
 async def test_the_time_is_told_with_its_zone(ana):

@@ -95,7 +95,8 @@ def likely(text: str, said: Said, tools: ToolRegistry, fallback: Language = "es"
     """Return what follows from a message that no pattern reads; NOTHING if a pattern reads it or nothing is likely."""
     reading = read_request(text, tools)
     plain = plain_reply(text)
-    if reading.clauses or plain not in {"", CANNOT, "told_of_oneself", "rejected"}:
+    number = text.strip(" .,;:!?¿¡#()").isdigit()  # it chooses something, and asks for no calculation
+    if reading.clauses or number or plain not in {"", CANNOT, "told_of_oneself", "rejected"}:
         return NOTHING
     found = recognize(without_lead(text) or text)
     language = detect_language(text, fallback)
