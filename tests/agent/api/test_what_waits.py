@@ -268,6 +268,8 @@ def answers(shown: dict[str, str]) -> list[chat_pb2.ShownApproval]:
         (('escribe "hola" en again.txt', "¿qué hora es?", "dale"), True),
         (('escribe "hola" en again.txt', "hola", "mejor no"), False),
         (('append "one" to again.txt', "", "yes"), True),
+        (('write "hello" to again.txt', "read nothing-there.txt", "yes"), True),
+        (('escribe "hola" en again.txt', "lee no-existe.txt", "mejor no"), False),
     ],
 )
 async def test_after_an_answer_that_is_not_clear_the_one_card_is_shown_again_and_then_answered(

@@ -39,7 +39,7 @@ def active(
     run_id: str, status: str = "suspended", *, approval_id: str = "", spoke: int = 0, also: str = "", reply: str = ""
 ) -> Any:
     card = card_json([ApprovalRequest(name, "write_file", "self") for name in (approval_id, also) if name])
-    told = {"spoke_at": spoke, "last_reply": reply.encode()}
+    told = {"spoke_at": spoke, "last_reply": reply.encode(), "steps": "[]"}
     return SimpleNamespace(run_id=run_id, status=status, approval_id=approval_id, card=card, **told)
 
 

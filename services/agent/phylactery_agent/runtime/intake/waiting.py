@@ -164,7 +164,7 @@ def run_for(
         return None
     if waiting and is_answer(turn.text):
         since = spoke[0].run_id == form_run and turn.position > (spoke[0].spoke_at or 0) + 1
-        return None if since else next((run for run in spoke if run.approval_id or _asked(run.last_reply)), spoke[0])
+        return None if since else next((run for run in spoke if run.approval_id or _asks_yes_or_no(run)), spoke[0])
     about = waiting if waiting and not form_open and _asks_about(turn, waiting[0]) else []
     asks = [] if form_open else [run for run in spoke if not run.approval_id]
     takes = about or asks or (waiting if len(waiting) >= MAX_WAITING else [])
@@ -218,6 +218,12 @@ def _cut(connection: Connection, row: Any) -> WaitingRun:
         words=shortened(words),
         unknown=tuple(unknown),
     )
+
+
+def _asks_yes_or_no(run: Any) -> bool:
+    """Return True if a yes or no may be for a run that waits for words; one whose step failed asks what else to do."""
+    over = any(step["status"] in {"failed", "blocked"} for step in json.loads(run.steps))
+    return _asked(run.last_reply) and not over
 
 
 def _asked(reply: bytes | None) -> bool:
