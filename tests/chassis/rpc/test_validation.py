@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ from phylactery_memory.settings import MemorySettings
 from phylactery_riskgate.settings import RiskGateSettings
 from pydantic import ValidationError
 
+from tests.support.changed import ROOT
 from tests.support.clock import FakeClock
 
 
@@ -209,6 +211,20 @@ def test_a_log_line_withholds_what_must_not_be_written(capsys):
     line = json.loads(capsys.readouterr().err)
     assert line["other"] == "fine"
     assert line["code"] == line["token"] == "«withheld»"
+
+
+def test_no_line_of_ours_names_a_value_as_the_log_withholds():
+    """A line with `code=…` says «withheld» instead of why; such a value is an error_code, or is not logged."""
+    writing = re.compile(r"\b(?:\w*log(?:ger)?\.(?:debug|info|warning|error|exception|critical)|tell)\([^\n]*")
+    named = re.compile(rf"[(,]\s*(?:{'|'.join(logs._FORBIDDEN)})=")
+    lines = [
+        f"{path.relative_to(ROOT)}: {line[0]}"
+        for folder in ("services", "clients")
+        for path in (ROOT / folder).rglob("phylactery_*/**/*.py")
+        for line in writing.finditer(path.read_text(encoding="utf-8"))
+        if named.search(line[0])
+    ]
+    assert lines == []
 
 
 @pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), ValueError("I/O operation on closed file")])

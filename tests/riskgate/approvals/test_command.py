@@ -251,6 +251,9 @@ async def test_reject_and_cancel_answer_the_state_and_a_refusal_is_one_sentence(
 async def test_a_token_nobody_knows_and_a_riskgate_that_is_not_there_cannot_be_used(gate, tmp_path):
     nobody = await run(gate, "dora", "list", RISKGATE_TOKEN="nonsense")
     assert (nobody.returncode, "UNAUTHENTICATED" in nobody.stderr) == (2, True)
+    assert "--token-file" not in nobody.stderr  # a token was sent
+    without = await run(gate, "dora", "list", RISKGATE_TOKEN="")
+    assert (without.returncode, "--token-file, or set RISKGATE_TOKEN" in without.stderr) == (2, True)
     file = tmp_path / "token"
     file.write_text("token-of-dora\n")
     assert (await run(gate, "dora", "list", "--token-file", str(file), RISKGATE_TOKEN="nonsense")).returncode == 0

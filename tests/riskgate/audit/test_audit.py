@@ -332,6 +332,31 @@ async def test_the_command_exports_while_the_service_runs_and_verifies_offline(g
     assert "first bad entry: 0" in run(app, ["audit", "verify", str(out)]).output
 
 
+@pytest.mark.parametrize(
+    ("key", "receipt", "says"),
+    [
+        ("keys.json", "gone", "gone: cannot be read (No such file or directory)"),
+        ("keys.json", ".", "cannot be read (Is a directory)"),
+        ("keys.json", "bytes", "bytes: is not UTF-8 text"),
+        ("empty", "receipt.json", "`riskgate keys export` prints the keys"),
+        ("receipt.json", "receipt.json", "`riskgate keys export` prints the keys"),
+    ],
+)
+def test_a_file_that_cannot_be_verified_is_told_with_what_to_do(monkeypatch, tmp_path, key, receipt, says):
+    monkeypatch.chdir(tmp_path)
+    for name, content in (("bytes", b"\xff"), ("empty", b""), ("receipt.json", b'{"type": "receipt"}')):
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "keys.json").write_text(json.dumps({"keys": [one.jwk for one in load_keys(tmp_path / "keys").public]}))
+    told = CliRunner().invoke(app, ["receipt", "verify", receipt, "--key", key])
+    assert (told.exit_code, says in told.output) == (2, True), told.output
+
+
+@pytest.mark.parametrize("command", [["notices", "status"], ["audit", "verify"], ["audit", "retain", "--before", "90d"]])
+def test_a_folder_without_a_database_says_that_nothing_was_started_there(tmp_path, command):
+    told = CliRunner().invoke(app, [*command, "--data-dir", str(tmp_path)])
+    assert (told.exit_code, "start RiskGate once" in told.output) == (2, True), told.output
+
+
 async def test_an_export_that_nobody_gives_a_key_for_is_not_called_verified(exported, tmp_path):
     """Whoever forges a log signs it with a key of their own, and puts that key into the file."""
     gate, out = exported

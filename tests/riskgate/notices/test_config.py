@@ -34,15 +34,32 @@ def faults_of(sinks, text: str) -> str:
     [
         ("", 1, "is empty"),
         ("sinks: [", 2, ""),
-        ("sinks:\n  - name: team\n    kind: pigeon\n", 2, "pigeon"),
+        ("sinks:\n  - name: team\n    kind: pigeon\n", 3, "sinks/0/kind: must be one of 'webhook', 'slack',"),
+        ("sinks:\n  - name: team\n    url: https://a.example/\n", 2, "has no kind"),
+        ("- name: team\n", 1, "the document: must hold keys with values"),
+        ("sinks: team\n", 1, "sinks: must be a list"),
+        ("sinks:\n  - team\n", 2, "sinks/0: must hold keys"),
+        (HEAD + "    ulr: https://hooks.example/SECRET-1\n", 4, "sinks/0/ulr: this key is not known here"),
+        (HEAD + "    url: 17\n", 4, "must be a text"),
+        (HEAD + "    url: https://hooks.example/T\n    allow_private: yes\n", 5, "must be true or false"),
+        (HEAD + "    url: https://hooks.example/T\n    classes: peer\n", 5, "must be a list, as in [a, b]"),
+        (HEAD + "    url: https://hooks.example/T\n    reminders: [half]\n", 5, "must be a whole number"),
+        (HEAD + "    url: https://hooks.example/T\n    retry: 5\n", 5, "must hold keys"),
+        (HEAD + "    url: https://hooks.example/T\n    events: []\n", 5, "must have at least 1 item, not 0"),
+        ("sinks:\n  - {name: m, kind: email, server: m.example}\n", 2, "sinks/0/sender: is missing"),
+        (HEAD + "    url: https://a.example/\n    url_file: one\n", 4, "give one of the two"),
+        (HEAD + "    url_file: two-urls\n", 4, "url_file: url must be one https URL"),
+        (HEAD + "    url_file: no-url\n", 4, "url_file: url must be one https URL"),
+        (HEAD + "    url: https://hooks.example/T\n    ca_file: empty\n", 5, "holds no certificate"),
+        (HEAD + "    url: https://hooks.example/T\n    ca_file: no-url\n", 5, "holds no certificate"),
         (HEAD + "    url: https://hooks.example/T/B\n    urgent: true\n", 5, "urgent"),
         (HEAD + "    url: https://hooks.example/T/B\n    events: [approval.waits]\n", 5, "approval.waiting"),
         (HEAD, 2, "url_file"),
-        (HEAD + "    url: http://hooks.example/T/SECRET-1\n", 2, "https"),
-        (HEAD + "    url: https://me:SECRET-1@hooks.example/\n", 2, "credentials"),
-        (HEAD + "    url: ftp://hooks.example/SECRET-1\n", 2, "https URL"),
-        (HEAD + "    url: https://hooks.example/ SECRET-1\n", 2, "https URL"),
-        (HEAD + "    url: https://hooks.example/a#SECRET-1\n", 2, "fragment"),
+        (HEAD + "    url: http://hooks.example/T/SECRET-1\n", 4, "https"),
+        (HEAD + "    url: https://me:SECRET-1@hooks.example/\n", 4, "credentials"),
+        (HEAD + "    url: ftp://hooks.example/SECRET-1\n", 4, "https URL"),
+        (HEAD + "    url: https://hooks.example/ SECRET-1\n", 4, "https URL"),
+        (HEAD + "    url: https://hooks.example/a#SECRET-1\n", 4, "fragment"),
         (HEAD + "    url_file: missing\n", 4, "cannot be read"),
         (HEAD + "    url: https://hooks.example/T\n    token_file: empty\n", 5, "is empty"),
         (HEAD + "    url: https://hooks.example/T\n    ca_file: missing\n", 5, "ca_file"),
@@ -53,17 +70,25 @@ def faults_of(sinks, text: str) -> str:
         ("sinks:\n  - {name: hook, kind: webhook, url: 'https://a.example/', secret_file: bad}\n", 2, "whsec_"),
         ("sinks:\n  - {name: n, kind: ntfy, url: 'https://ntfy.example/'}\n", 2, "topic"),
         (MAIL.replace("c@d.example", "b"), 6, "pattern"),
-        (MAIL + "    tls: none\n", 2, "in clear"),
-        (MAIL + "    user: x\n", 2, "password_file"),
+        (MAIL + "    tls: none\n", 7, "in clear"),
+        (MAIL + "    user: x\n", 7, "password_file"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_refused_with_its_line_and_without_its_secrets(sinks, text, line, says):
     sinks.write_secret(sinks.folder / "empty", "")
     sinks.write_secret(sinks.folder / "bad", "whsec_SECRET-1!")
+    sinks.write_secret(sinks.folder / "two-urls", "https://a.example/SECRET-1\nhttps://b.example/SECRET-1")
+    sinks.write_secret(sinks.folder / "no-url", "SECRET-1")
     told = faults_of(sinks, text)
     assert f"notices.yaml:{line}: " in told
     assert says in told
     assert "SECRET-1" not in told
+    assert not re.search(r"Value error|Input (?:should|tag)|instance of|Extra inputs|Field required", told)
+
+
+def test_the_place_of_an_ipv6_address_is_a_url(sinks):
+    sinks.file.write_text(HEAD + "    url: https://[2001:db8::1]:7812/T\n")
+    assert [one.place for one in read_notices(sinks.file).sinks] == ["https://[2001:db8::1]:7812"]
 
 
 def test_every_fault_of_a_file_is_told_at_once(sinks):

@@ -52,7 +52,7 @@ def _database_file(settings: RiskGateSettings) -> Path:
 def open_database(settings: RiskGateSettings) -> Iterator[Database]:
     """Open the service's database. End the command where there is none, or where it cannot be used."""
     if not has_database(settings):
-        raise unusable(f"{_database_file(settings)}: no database found; pass RiskGate's data folder with --data-dir")
+        raise unusable(f"{_database_file(settings)}: no database there; start RiskGate once, or pass its data folder with --data-dir")
     database = Database(settings.url)
     try:
         yield database

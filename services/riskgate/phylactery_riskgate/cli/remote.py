@@ -107,6 +107,8 @@ class Remote:
             if "proxy" in text.lower():
                 cause = "the proxy of the environment refused the connection; name the host in no_proxy"
             text = f"{self.target} is not reachable; {cause}"
+        if code == "UNAUTHENTICATED" and not self.metadata:
+            text = "no token was sent; name a file that holds yours with --token-file, or set RISKGATE_TOKEN"
         return RemoteError(code, text, info.reason.removeprefix(REASON_PREFIX), dict(info.metadata))
 
 

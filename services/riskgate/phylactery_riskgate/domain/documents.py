@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import yaml
 from phylactery_understanding.documents import SAFE, YamlFault, compose
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 Place = tuple[str | int, ...]
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -71,6 +72,39 @@ class Faults:
             raise BundleError(first.file, first.line, first.message, more)
 
 
+_SAID: Final = {
+    "extra_forbidden": "this key is not known here; check its spelling, and where it stands",
+    "missing": "is missing",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "list_type": "must be a list, as in [a, b]",
+    "tuple_type": "must be a list, as in [a, b]",
+    "set_type": "must be a list, as in [a, b]",
+    "frozen_set_type": "must be a list, as in [a, b]",
+    "dict_type": "must hold keys with values, as in key: value",
+    "model_type": "must hold keys with values, as in key: value",
+    "model_attributes_type": "must hold keys with values, as in key: value",
+    "string_type": "must be a text; put a number or a date in quotes",
+    "int_type": "must be a whole number, without quotes",
+    "float_type": "must be a number, without quotes",
+}
+"""What pydantic says in its own words, for people who know YAML and not pydantic."""
+_SUBJECT: Final = re.compile(r"^(?:Value error, |(?:Input|String|List|Dictionary|Tuple|Set|Value) should (?=be|have|match))")
+
+
+def told(fault: ErrorDetails) -> str:
+    """Return what is wrong with a value, as a sentence that follows its place."""
+    kind, context = fault["type"], fault.get("ctx", {})
+    if kind == "union_tag_invalid":
+        return f"must be one of {context['expected_tags']}, and not '{str(context['tag'])[:60]}'"
+    if kind == "union_tag_not_found":
+        return f"has no {context['discriminator'].strip(chr(39))}, which says what it is"
+    if kind in _SAID:
+        return _SAID[kind]
+    text = fault["msg"].replace(" after validation, not", ", not")
+    return _SUBJECT.sub(lambda found: "" if found[0].startswith("Value error") else "must ", text)
+
+
 class _Loader(SAFE):  # type: ignore[misc,valid-type]  # chosen at run time
     """A YAML loader that resolves plain scalars as JSON does."""
 
@@ -114,6 +148,11 @@ class Document:
         """Return the error for a place."""
         return BundleError(self.file, self.line(place), message)
 
+    def _nearest(self, place: Place, fault: ErrorDetails, said: str) -> Place:
+        """Return the place of the key that a fault of a whole mapping is about: the one that its sentence begins with."""
+        key = fault.get("ctx", {}).get("discriminator", "").strip("'") or said.partition(" ")[0].rstrip(":,")
+        return (*place, key) if (*place, key) in self.lines else place
+
     def only(self, *keys: str) -> Document:
         """Return the document reduced to those of the given top-level keys that it has."""
         return Document(self.file, {key: self.data[key] for key in keys if key in self.data}, self.lines)
@@ -128,11 +167,11 @@ class Document:
             return model.model_validate(self.data)
         except ValidationError as error:
             faults = Faults()
-            told = error.errors(include_url=False, include_input=False, include_context=False)
-            for one in told[:_MAX_FAULTS]:
-                place = place_of(one["loc"])
+            for one in error.errors(include_url=False, include_input=False)[:_MAX_FAULTS]:
+                said = told(one)
+                place = self._nearest(place_of(one["loc"]), one, said)
                 where = "/".join(str(token) for token in place)
-                faults.add(self.error(place, f"{where or 'the document'}: {one['msg']}"))
+                faults.add(self.error(place, f"{where or 'the document'}: {said}"))
             faults.check()
             raise
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -98,7 +99,7 @@ class HttpEntry(SinkEntry):
     @model_validator(mode="after")
     def _one_url(self) -> Self:
         if bool(self.url) == (self.url_file is not None):
-            raise ValueError("name the place in url, or in url_file, and not in both")
+            raise ValueError("url or url_file names the place: give one of the two")
         if self.url:
             read_url(self.url, private=self.allow_private)
         return self
@@ -205,7 +206,8 @@ class Url:
     @property
     def place(self) -> str:
         """Return scheme, host and port."""
-        return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
 
 def read_url(text: str, *, private: bool) -> Url:
@@ -214,9 +216,9 @@ def read_url(text: str, *, private: bool) -> Url:
         parts = urlsplit(text)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise ValueError("url is no URL") from None
+        raise ValueError("url is no URL; it begins with https:// and a host") from None
     if parts.scheme not in ("https", "http") or not host or not _TARGET.fullmatch(text):
-        raise ValueError("url is an https URL with a host")
+        raise ValueError("url must be one https URL with a host, as in https://hooks.example/T/B")
     if parts.username is not None or parts.password is not None:
         raise ValueError("url holds credentials; put a token into token_file")
     if parts.fragment:
@@ -225,6 +227,16 @@ def read_url(text: str, *, private: bool) -> Url:
         raise ValueError("url is plain http, which anybody between can read; use https, or say allow_private: true")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Url(parts.scheme == "https", host, port or (443 if parts.scheme == "https" else 80), target)
+
+
+def _check_certificates(path: Path) -> None:
+    """Raise ValueError for a file in which there is no certificate to trust."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except ssl.SSLError:
+        raise ValueError(f"ca_file: {path} holds no certificate; name a file with certificates in PEM") from None
+    except OSError:
+        raise ValueError(f"ca_file: {path} cannot be read; name a file that can") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +257,8 @@ class Sink:
         """Read the files it names, relative to ``folder``. Raise ValueError."""
         self.entry, self.name, self.kind = entry, entry.name, entry.kind
         self.ca_file = None if entry.ca_file is None else str(folder / entry.ca_file)
-        if self.ca_file is not None and not Path(self.ca_file).is_file():
-            raise ValueError(f"ca_file: {self.ca_file} cannot be read; name a file that can")
+        if self.ca_file is not None:
+            _check_certificates(Path(self.ca_file))
         names = ("url_file", "token_file", "secret_file", "password_file")
         given = {name: getattr(entry, name, None) for name in names}
         self._secrets = {name: FollowedSecret(folder / file, name) for name, file in given.items() if file is not None}
@@ -264,7 +276,12 @@ class Sink:
     def url(self) -> Url:
         """Return where an HTTP sink takes posts. Raise ValueError if its file holds no URL now."""
         assert isinstance(self.entry, HttpEntry), "only these have one"
-        return read_url(self.entry.url or self.secret("url_file"), private=self.entry.allow_private)
+        if self.entry.url:
+            return read_url(self.entry.url, private=self.entry.allow_private)
+        try:
+            return read_url(self.secret("url_file"), private=self.entry.allow_private)
+        except ValueError as error:
+            raise ValueError(f"url_file: {error}") from None
 
     @property
     def signing_keys(self) -> list[bytes]:

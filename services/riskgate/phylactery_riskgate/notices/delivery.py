@@ -209,7 +209,7 @@ class Deliveries:
         next_us = now_us + round(_pause_seconds(sink.entry.retry, row.tries, error) * MICROSECONDS)
         await self._core.write(partial(self._refused, row=row, now_us=now_us, next_us=next_us, error=error))
         tell = _log.error if error.gone else _log.warning
-        tell("a notice was not taken", sink=sink.name, notice_id=row.id, code=error.code, tries=row.tries)
+        tell("a notice was not taken", sink=sink.name, notice_id=row.id, error_code=error.code, tries=row.tries)
         return _Result(error)
 
     async def _give_up(self, sink: Sink, row: NoticeRow) -> _Result:
@@ -217,7 +217,7 @@ class Deliveries:
         ended = partial(rows.end, row=row, state=NoticeState.FAILED, now_us=now_us, error=row.error or "TOO_LATE")
         if await self._core.write(ended):
             metrics.given_up(sink.name)
-            _log.error("a notice is given up", sink=sink.name, notice_id=row.id, code=row.error, tries=row.tries - 1)
+            _log.error("a notice is given up", sink=sink.name, notice_id=row.id, error_code=row.error, tries=row.tries - 1)
         return _Result()
 
     @staticmethod

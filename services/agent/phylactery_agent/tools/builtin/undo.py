@@ -83,7 +83,7 @@ async def _one(invocation: Invocation, effect: DoneEffect, implementation: Imple
     except ToolFailedError as error:
         result: ReversalResult = "FAILED" if error.code in _FAULTS else "LEFT"
         if result == "FAILED":
-            _log.error("an effect cannot be taken back", tool=effect.tool, code=error.code)
+            _log.error("an effect cannot be taken back", tool=effect.tool, error_code=error.code)
         return _Outcome(effect.tool, result, code=error.code)
     except Exception as error:  # noqa: BLE001 - any other fault of a tool is one of its undo, and stops no other
         _log.error("an effect cannot be taken back", tool=effect.tool, error=type(error).__name__)

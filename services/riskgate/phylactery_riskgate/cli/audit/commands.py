@@ -340,8 +340,10 @@ def read_text(path: Path) -> str:
     """Return a file's text. End the command where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise unusable(f"{path}: cannot be read as text") from None
+    except OSError as error:
+        raise unusable(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise unusable(f"{path}: is not UTF-8 text") from None
 
 
 def public_keys(given: str) -> list[PublicKey | Verifier]:
@@ -360,7 +362,7 @@ def public_keys(given: str) -> list[PublicKey | Verifier]:
     except (ValueError, KeyError, TypeError, AttributeError):
         found = []
     if not found:
-        raise unusable("--key is not an Ed25519 JWK, a JWK Set of such keys or a vkey")
+        raise unusable("--key holds no Ed25519 JWK, JWK Set of such keys or vkey; `riskgate keys export` prints the keys")
     return found
 
 

@@ -39,7 +39,7 @@ def retain_before(
     moment = _cutoff(settings, before)
     before_us = int(moment.timestamp() * MICROSECONDS)
     if not database_here(settings):
-        raise unusable(f"{settings.data_dir}: no database found; pass RiskGate's data folder with --data-dir")
+        raise unusable(f"{settings.data_dir}: no database there; start RiskGate once, or pass its data folder with --data-dir")
     planned = _planned(settings, before_us)
     if dry_run or not planned.emptied:
         _tell(planned, moment, "would be emptied", as_json=as_json)

@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 
 from phylactery_riskgate.domain.catalog.catalog import MAX_TIMEOUT_SECONDS, MAX_TOOLS, Pointer
 from phylactery_riskgate.domain.catalog.drafting.schemas import DraftError
+from phylactery_riskgate.domain.documents import told
 from phylactery_riskgate.domain.facts.catalog_facts import FactsEntry
 from phylactery_riskgate.domain.model import Effect, Idempotency, Risk
 from phylactery_riskgate.domain.policy.guard import GuardError, check_depth
@@ -189,6 +190,6 @@ def _known(said: Any) -> Known:
     try:
         return Known.model_validate(said if isinstance(said, Mapping) else {})
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        first = error.errors(include_url=False, include_input=False)[0]
         where = "/".join(str(token) for token in first["loc"])
-        raise DraftError(f'its "catalog" cannot be used: {where}: {first["msg"]}') from None
+        raise DraftError(f'its "catalog" cannot be used: {where}: {told(first)}') from None
