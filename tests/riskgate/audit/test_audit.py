@@ -357,6 +357,17 @@ def test_a_folder_without_a_database_says_that_nothing_was_started_there(tmp_pat
     assert (told.exit_code, "start RiskGate once" in told.output) == (2, True), told.output
 
 
+@pytest.mark.parametrize(
+    "command", [["notices", "status"], ["audit", "heads"], ["audit", "export", "--out", "x"]]
+)
+def test_a_database_that_is_down_is_named_with_the_cause_and_without_its_password(monkeypatch, tmp_path, command):
+    monkeypatch.setenv("RISKGATE_DATABASE_URL", "postgresql+psycopg://gate:SECRET-1@127.0.0.1:1/gate")
+    load_keys(tmp_path / "keys")
+    told = CliRunner().invoke(app, [*command, "--data-dir", str(tmp_path)])
+    assert (told.exit_code, "SECRET-1" in told.output) == (2, False), told.output
+    assert "postgresql+psycopg://gate:***@127.0.0.1:1/gate cannot be the database (connection failed" in told.output
+
+
 async def test_an_export_that_nobody_gives_a_key_for_is_not_called_verified(exported, tmp_path):
     """Whoever forges a log signs it with a key of their own, and puts that key into the file."""
     gate, out = exported

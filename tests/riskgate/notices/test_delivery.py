@@ -294,6 +294,10 @@ async def test_a_sink_that_is_gone_gets_nothing_more_until_it_is_resumed(told_ga
     assert "hook: disabled, webhook, http://127.0.0.1" in status.stdout
     assert "gone (410)" in status.stdout
     assert "token-in-the-path" not in status.stdout
+    sinks.write(sinks.hook(server) | {"name": "renamed"})
+    renamed = run("notices", "status", "--data-dir", gate.folder, "--file", sinks.file)
+    assert "hook: not configured" in renamed.stdout
+    assert "what waits is not sent: put it back, or it goes after three weeks" in renamed.stdout
     assert run("notices", "resume", "hook", "--data-dir", gate.folder).exit_code == 0
     await arrivals(server, 3)
 

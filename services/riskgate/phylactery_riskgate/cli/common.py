@@ -22,6 +22,8 @@ from phylactery_riskgate.settings import RiskGateSettings
 FAILED, UNUSABLE, UNPROVEN = 1, 2, 3
 """Exit codes: the check found something; it could not be carried out; nothing was found, and nothing proved."""
 
+NO_DATABASE = "no database there; start RiskGate once, or pass its data folder with --data-dir"
+
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="RiskGate's data folder (RISKGATE_DATA_DIR)")]
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON object instead of text")]
 
@@ -52,9 +54,11 @@ def _database_file(settings: RiskGateSettings) -> Path:
 def open_database(settings: RiskGateSettings) -> Iterator[Database]:
     """Open the service's database. End the command where there is none, or where it cannot be used."""
     if not has_database(settings):
-        raise unusable(f"{_database_file(settings)}: no database there; start RiskGate once, or pass its data folder with --data-dir")
+        raise unusable(f"{_database_file(settings)}: {NO_DATABASE}")
     database = Database(settings.url)
     try:
+        if database.dialect.is_server:  # a file says itself why it cannot be used; a server may be down, or empty
+            database.migrate("phylactery_riskgate", apply=False, wait_seconds=0)
         yield database
     except StartError as error:
         raise unusable(str(error)) from None

@@ -41,9 +41,8 @@ def upgrade(engine: Engine, package: str, *, apply: bool) -> None:
                 "start the newer program, or restore a backup of the older data"
             )
         if not apply:
-            raise SchemaError(
-                f"the database of {package} is at revision {current}, not {newest}; run: python -m {package} migrate"
-            )
+            found = "has no tables yet" if current is None else f"is at revision {current}, not {newest}"
+            raise SchemaError(f"the database of {package} {found}; run: python -m {package} migrate")
         from alembic import command  # late: most starts have nothing to migrate, and the import is a sixth of a start
 
         config = _config(versions)

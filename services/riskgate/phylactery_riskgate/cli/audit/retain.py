@@ -12,7 +12,7 @@ from phylactery_chassis.util.clock import MICROSECONDS
 from sqlalchemy.engine import Connection
 
 from phylactery_riskgate.cli.audit.remote import moment_of
-from phylactery_riskgate.cli.common import FAILED, AsJson, DataDir, settings_of, tell, unusable, warn
+from phylactery_riskgate.cli.common import FAILED, NO_DATABASE, AsJson, DataDir, settings_of, tell, unusable, warn
 from phylactery_riskgate.cli.keys import database_here, retain
 from phylactery_riskgate.privacy.retention import Retained, next_step
 from phylactery_riskgate.settings import RiskGateSettings
@@ -39,7 +39,7 @@ def retain_before(
     moment = _cutoff(settings, before)
     before_us = int(moment.timestamp() * MICROSECONDS)
     if not database_here(settings):
-        raise unusable(f"{settings.data_dir}: no database there; start RiskGate once, or pass its data folder with --data-dir")
+        raise unusable(f"{settings.data_dir}: {NO_DATABASE}")
     planned = _planned(settings, before_us)
     if dry_run or not planned.emptied:
         _tell(planned, moment, "would be emptied", as_json=as_json)
