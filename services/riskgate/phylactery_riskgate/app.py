@@ -26,7 +26,8 @@ from phylactery_chassis.db.database import Database
 from phylactery_chassis.errors import DomainError, StartError
 from phylactery_chassis.rpc.interceptor import RunningCalls
 from phylactery_chassis.rpc.server import Registration, Service, registration
-from phylactery_chassis.util.clock import Clock, SystemClock
+from phylactery_chassis.telemetry.logs import get_logger
+from phylactery_chassis.util.clock import MICROSECONDS, Clock, SystemClock
 from phylactery_chassis.util.limits import TextWork
 from sqlalchemy.engine import Connection
 
@@ -68,12 +69,14 @@ from phylactery_riskgate.notices.delivery import Deliveries
 from phylactery_riskgate.notices.outbox import Outbox
 from phylactery_riskgate.privacy.retention import Retention
 from phylactery_riskgate.settings import RiskGateSettings
-from phylactery_riskgate.store.audit import log_names
+from phylactery_riskgate.store.audit import log_names, newest_us
 from phylactery_riskgate.tasks.inspection import Inspecting
 from phylactery_riskgate.tasks.service import Tasks
 
 PACKAGE = "phylactery_riskgate"
 _LOG_PAGES = 1_000
+_SKEW_US = 30 * MICROSECONDS
+_log = get_logger("clock")
 """Size of the WAL in pages (4 MB) before a checkpoint: a hundred records, each up to 5 % slower while it grows."""
 
 
@@ -135,11 +138,17 @@ class RiskGate:
         """
         core, believed = self.core, self.keys.ring.verifying.values()
 
-        def open_(connection: Connection) -> None:
+        def open_(connection: Connection) -> int:
             now_us = core.clock.now_us()
             open_log(connection, self.audit, core.votes.adopt, believed=believed, now_us=now_us, joining=True)
+            return newest_us(connection) - now_us
 
-        await core.write(open_)
+        behind_us = await core.write(open_)
+        if behind_us > _SKEW_US:  # another replica's clock may be a little ahead
+            _log.warning(
+                "the clock is behind the newest record: approvals and permits live longer by that; set the clock",
+                behind_seconds=behind_us // MICROSECONDS,
+            )
         self.audit.opened()
         await self.policies.open(fault)
 

@@ -351,15 +351,15 @@ def test_a_file_that_cannot_be_verified_is_told_with_what_to_do(monkeypatch, tmp
     assert (told.exit_code, says in told.output) == (2, True), told.output
 
 
-@pytest.mark.parametrize("command", [["notices", "status"], ["audit", "verify"], ["audit", "retain", "--before", "90d"]])
+@pytest.mark.parametrize(
+    "command", [["notices", "status"], ["audit", "verify"], ["audit", "retain", "--before", "90d"]]
+)
 def test_a_folder_without_a_database_says_that_nothing_was_started_there(tmp_path, command):
     told = CliRunner().invoke(app, [*command, "--data-dir", str(tmp_path)])
     assert (told.exit_code, "start RiskGate once" in told.output) == (2, True), told.output
 
 
-@pytest.mark.parametrize(
-    "command", [["notices", "status"], ["audit", "heads"], ["audit", "export", "--out", "x"]]
-)
+@pytest.mark.parametrize("command", [["notices", "status"], ["audit", "heads"], ["audit", "export", "--out", "x"]])
 def test_a_database_that_is_down_is_named_with_the_cause_and_without_its_password(monkeypatch, tmp_path, command):
     monkeypatch.setenv("RISKGATE_DATABASE_URL", "postgresql+psycopg://gate:SECRET-1@127.0.0.1:1/gate")
     load_keys(tmp_path / "keys")

@@ -24,6 +24,7 @@ from phylactery_riskgate.audit.heads import HeadsDisagree, HeadStore, KeptHead
 from phylactery_riskgate.audit.merkle import Frontier, leaf_hash
 from phylactery_riskgate.cli import app
 from phylactery_riskgate.domain.canonical import canonical_bytes
+from structlog.testing import capture_logs
 from typer.testing import CliRunner, Result
 
 from tests.support.riskgate.people import Person
@@ -85,6 +86,21 @@ async def refusal_to_start(gate: Any) -> str:
     with pytest.raises(StartError) as caught:
         await build(gate.settings)
     return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "warned"), [(-3_600, True), (-86_400, True), (-20, False), (0, False), (60, False)]
+)
+async def test_a_start_with_a_clock_behind_the_newest_record_is_warned_about(make_gate, call, seconds, warned):
+    gate = await make_gate()
+    await gate.person("ana").evaluate(call("echo", '{"text":"a"}'))
+    await gate.stop()
+    gate.clock.advance(seconds)
+    with capture_logs() as logs:
+        again = await make_gate(clock=gate.clock)
+    found = [one for one in logs if "behind the newest record" in one["event"]]
+    assert [one["behind_seconds"] for one in found] == ([-seconds] if warned else [])
+    await again.person("ana").evaluate(call("echo", '{"text":"b"}', "c2"))
 
 
 async def test_a_history_that_was_rewritten_in_the_database_is_neither_served_nor_signed(make_gate, call, tmp_path):

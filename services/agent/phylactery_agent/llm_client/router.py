@@ -177,7 +177,7 @@ def _log_fault(endpoint: Endpoint, fault: ModelFault, question: Question) -> Non
         endpoint=endpoint.base_url,
         reason=fault.reason,
         status=fault.status,
-        code=fault.code,
+        error_code=fault.code,
         said=errors.said_of(fault, secret=endpoint.api_key, shown=shown),
     )
 

@@ -179,7 +179,7 @@ def _time(time_us: int) -> str:
 
 _TOLD = {
     "disabled": "it said that it is gone; mend it, then: riskgate notices resume {sink}",
-    "not configured": "no sink of that name is in the file, so what waits is not sent: put it back, or it goes after three weeks",
+    "not configured": "the file has no such sink, so what waits is not sent: put it back, or it goes after three weeks",
     "changed": "its settings changed; restart RiskGate to use them",
 }
 

@@ -89,7 +89,7 @@ _SAID: Final = {
     "float_type": "must be a number, without quotes",
 }
 """What pydantic says in its own words, for people who know YAML and not pydantic."""
-_SUBJECT: Final = re.compile(r"^(?:Value error, |(?:Input|String|List|Dictionary|Tuple|Set|Value) should (?=be|have|match))")
+_SUBJECT: Final = re.compile(r"^(?:Value error, |[A-Z][a-z]+ should (?=be|have|match))")
 
 
 def told(fault: ErrorDetails) -> str:
@@ -149,7 +149,7 @@ class Document:
         return BundleError(self.file, self.line(place), message)
 
     def _nearest(self, place: Place, fault: ErrorDetails, said: str) -> Place:
-        """Return the place of the key that a fault of a whole mapping is about: the one that its sentence begins with."""
+        """Return the place of the key that a fault of a mapping is about: the one that its sentence begins with."""
         key = fault.get("ctx", {}).get("discriminator", "").strip("'") or said.partition(" ")[0].rstrip(":,")
         return (*place, key) if (*place, key) in self.lines else place
 

@@ -217,7 +217,8 @@ class Deliveries:
         ended = partial(rows.end, row=row, state=NoticeState.FAILED, now_us=now_us, error=row.error or "TOO_LATE")
         if await self._core.write(ended):
             metrics.given_up(sink.name)
-            _log.error("a notice is given up", sink=sink.name, notice_id=row.id, error_code=row.error, tries=row.tries - 1)
+            about = {"sink": sink.name, "notice_id": row.id, "tries": row.tries - 1}
+            _log.error("a notice is given up", error_code=row.error, **about)
         return _Result()
 
     @staticmethod

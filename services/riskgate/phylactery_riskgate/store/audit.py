@@ -96,6 +96,11 @@ def find_foreign_key(connection: Connection, data_key_id: str) -> tuple[str, str
     return None if row is None else (row.name, row.data_key_id)
 
 
+def newest_us(connection: Connection) -> int:
+    """Return the time of the newest entry of all logs, 0 without one."""
+    return int(connection.execute(sa.select(sa.func.max(audit_logs.c.last_us))).scalar() or 0)
+
+
 def find_head(connection: Connection, name: str, *, lock: bool = False) -> Head | None:
     """Return the head, or None if there is no such log; with lock, other writers are excluded until the commit.
 

@@ -362,7 +362,7 @@ def public_keys(given: str) -> list[PublicKey | Verifier]:
     except (ValueError, KeyError, TypeError, AttributeError):
         found = []
     if not found:
-        raise unusable("--key holds no Ed25519 JWK, JWK Set of such keys or vkey; `riskgate keys export` prints the keys")
+        raise unusable("--key holds no Ed25519 JWK, JWK Set of them or vkey; `riskgate keys export` prints the keys")
     return found
 
 
