@@ -256,7 +256,7 @@ async def test_the_log_says_what_the_endpoint_says_without_the_key_and_the_conve
         with capture_logs() as told, pytest.raises(ModelUnavailableError):
             await models.ask(asked, Spent())
     [line] = [one for one in told if one["event"] == "a model gave no reply"]
-    assert (line["reason"], line["status"], line["code"]) == ("MODEL_REFUSED_KEY", 401, "bad")
+    assert (line["reason"], line["status"], line["error_code"]) == ("MODEL_REFUSED_KEY", 401, "bad")
     assert line["said"] == "Incorrect key […] (or […] for the prompt: […] […] […] […] […] and […]"
 
 
