@@ -24,6 +24,9 @@ _delay = meter().create_histogram(
 
 MS: Final = 1_000
 
+for _counter in (_sent, _failures, _given_up):  # also where there is no sink
+    start_at_zero(_counter)
+
 
 def sent(sink: str, event: str, delay_us: int) -> None:
     """Count a notice that a sink took."""
