@@ -155,7 +155,11 @@ class Lexicon:
 
     @cached_property
     def _operator_starts(self) -> frozenset[str]:
-        return frozenset(first for name in (*OPERATORS, *_PARTED) for first in self.phrases[name])
+        return frozenset(first for name in OPERATORS for first in self.phrases[name])
+
+    @cached_property
+    def _opening_starts(self) -> frozenset[str]:
+        return frozenset(first for name in _PARTED for first in self.phrases[name])
 
     def match(self, name: str, words: Sequence[str], place: int) -> int:
         """Return how many words from a place on are one phrase of a class, 0 if none."""
@@ -175,14 +179,15 @@ class Lexicon:
     def operator(self, words: Sequence[str], place: int, names: Iterable[str] = OPERATORS) -> tuple[int, str]:
         """Return the size and class of the operator that begins at a place; (0, "") if none does, or it is polite."""
         best, kind = 0, ""
-        if words[place] not in self._operator_starts:
+        opens = words[place] in self._opening_starts and (not place or _parts(words[place - 1]))
+        if not opens and words[place] not in self._operator_starts:
             return best, kind
         wanted = tuple(names)
         for name in wanted:
             size = self.match(name, words, place)
             if size > best:
                 best, kind = size, name
-        size, meant = self.opening(words, place)
+        size, meant = self.opening(words, place) if opens else (0, "")
         if size > best and meant in wanted:
             best, kind = size, meant
         if best and self.longest(_COURTEOUS, words, place) >= best + (best == 1):
@@ -192,7 +197,7 @@ class Lexicon:
     def opening(self, words: Sequence[str], place: int) -> tuple[int, str]:
         """Return the size and class of the operator that words are because a part of a sentence begins with them."""
         best, kind = 0, ""
-        if place and not _parts(words[place - 1]):
+        if words[place] not in self._opening_starts or (place and not _parts(words[place - 1])):
             return best, kind
         for name, meant in _PARTED.items():
             size = self.match(name, words, place)

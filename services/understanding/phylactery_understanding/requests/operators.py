@@ -23,7 +23,7 @@ INVERTED: Final = word_set("inverted")
 WHERE: Final = word_set("where")
 _SMALL: Final = ("please", "article", "stop", "phatic")
 SPEAKER_WORDS: Final = 3
-_OPENING: Final = 12
+OPENING: Final = 12
 """The number of tokens of a clause that may set it aside."""
 _COURTEOUS: Final = ("please", "greet")
 _DEFERRING: Final = word_set("put_off_openings")
@@ -114,7 +114,7 @@ def set_aside(words: Lexicon, said: Sequence[Token], *, opens: bool, joined: boo
     and, if more of the sentence is ``joined`` to it, what makes it depend on something or another's words. If it
     ``opens`` the message, a later time does, too: behind a request, luego only says what is next.
     """
-    texts = [one.text for one in said[:_OPENING]]
+    texts = [one.text for one in said[:OPENING]]
     verb = texts[2:3] if texts[1:2] == ["no"] else texts[1:2]
     if texts[:1] == ["de"] and bool(verb) and _INFINITIVE.fullmatch(verb[0]) is not None:
         return Fault("condition", said[0].raw)

@@ -35,7 +35,7 @@ from phylactery_understanding.requests.continuation import (
     tells_more,
 )
 from phylactery_understanding.requests.model import Ask, Fault, Label, Request
-from phylactery_understanding.requests.operators import HARD, around, left_open, set_aside
+from phylactery_understanding.requests.operators import HARD, OPENING, around, left_open, set_aside
 from phylactery_understanding.requests.verbs import fronted_verb, thing_at, verb_at, wished_goal
 
 _MOST_ASKS: Final = 40
@@ -106,10 +106,11 @@ class _Parser:
             self._request.fault = self._request.fault or Fault("report", said[-1].text)
         clauses = clauses_of(self._words, said)
         first = len(self._request.asks)
+        start = 0
         for number, clause in enumerate(clauses[: _MOST_ASKS + 1]):
-            start = next(at for at, one in enumerate(said) if one is clause[0])
+            start = next(at for at in range(start, len(said)) if said[at] is clause[0])
             opens = not (self._request.asks or number or self._request.statements)
-            aside = set_aside(self._words, said[start:], opens=opens, joined=number + 1 < len(clauses))
+            aside = set_aside(self._words, said[start : start + OPENING], opens=opens, joined=number + 1 < len(clauses))
             self._request.fault = self._request.fault or aside
             self._clause(clause, question=question, joined=number + 1 < len(clauses))
         asks = self._request.asks[first:]
