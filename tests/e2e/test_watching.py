@@ -45,6 +45,7 @@ def told(event: event_pb2.Event) -> bytes:
         stored.approval_required.ClearField("arguments")
         stored.approval_required.ClearField("args_hash")
         stored.approval_required.ClearField("also")
+        stored.approval_required.ClearField("why")
     return stored.SerializeToString(deterministic=True)
 
 
