@@ -46,6 +46,7 @@ def told(event: event_pb2.Event) -> bytes:
         stored.approval_required.ClearField("args_hash")
         stored.approval_required.ClearField("also")
         stored.approval_required.ClearField("why")
+        stored.approval_required.ClearField("stakes")
     return stored.SerializeToString(deterministic=True)
 
 
