@@ -7,9 +7,12 @@ from phylactery.riskgate.v1 import types_pb2
 from phylactery_chassis.util.messages import read_messages
 from phylactery_riskgate.cli.common import Texts
 from phylactery_riskgate.domain.policy.reasons import reason, violation_reason
+from phylactery_riskgate.notices.model import Event
+from phylactery_riskgate.notices.wording import _FIELDS as FIELDS
 
 from tests.support.packages.messages import MessageSet, words_in
 
+EVENTS = [str(one).replace(".", "_") for one in Event]
 SAID = read_messages("phylactery_riskgate.i18n", "en")
 KEYWORDS = (
     *("required", "type", "additionalProperties", "pattern", "format", "enum", "const", "uniqueItems", "multipleOf"),
@@ -38,6 +41,9 @@ def test_every_language_has_the_same_messages_with_the_same_values_and_the_code_
             "violation_": (*KEYWORDS, "any", "null"),
             "budget_": ("calls", "amount", "recipients"),
             "why_": named("why_", "phylactery_riskgate"),
+            **{f"notices_{event}": {""} for event in EVENTS if f"notices_{event}" in SAID},
+            **{f"notices_{event}_": named(f"notices_{event}_", "phylactery_riskgate") for event in EVENTS},
+            "notices_field_": FIELDS,
             "doubt_": named("doubt_", "phylactery_understanding", "phylactery_riskgate") | {"any"},
             "approvals_": names(types_pb2.ArgumentChange, "ARGUMENT_CHANGE_"),
             "approvals_origin_": names(types_pb2.ArgumentOrigin, "ARGUMENT_ORIGIN_"),

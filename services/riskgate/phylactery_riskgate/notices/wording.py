@@ -78,14 +78,14 @@ def time_text(time_us: int) -> str:
 
 def lines_of(told: Told, language: str) -> Lines:
     """Return a notice as people read it."""
-    say, facts = _messages(language), {name: _shown(value) for name, value in told.facts.items()}
+    texts, facts = _messages(language), {name: _shown(value) for name, value in told.facts.items()}
     key = f"notices_{str(told.event).replace('.', '_')}"
-    key = next((one for one in (f"{key}_{told.facts.get('variant', '')}", key) if one in say), key)
-    title = say(key, **{name: facts.get(name, "") for name in say.placeables(key)})
-    fields = [(say(f"notices_field_{name}"), _field(name, facts[name])) for name in _FIELDS if facts.get(name)]
+    key = next((one for one in (f"{key}_{told.facts.get('variant', '')}", key) if one in texts), key)
+    title = texts(key, **{name: facts.get(name, "") for name in texts.placeables(key)})
+    fields = [(texts(f"notices_field_{name}"), _field(name, facts[name])) for name in _FIELDS if facts.get(name)]
     fields += [(_shown(path), _shown(value)) for path, value in told.arguments]
     waits = told.event in (Event.WAITING, Event.REMINDER)
-    how = say("notices_how", id=facts["approval_id"]) if waits else ""
+    how = texts("notices_how", id=facts["approval_id"]) if waits else ""
     return Lines(title, tuple(fields), how, told.link)
 
 
