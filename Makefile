@@ -29,7 +29,7 @@ NONE_IS_FINE = $(if $(TESTS), || [ $$? = 5 ])
 CYCLONEDX := cyclonedx-bom==7.5.0
 
 .DEFAULT_GOAL := help
-.PHONY: help install run demo demo-whatsapp test test-slow test-timing test-nightly test-changed check format protos protos-release docs bench chaos wheels sbom riskgate-secrets compose-secrets constraints clean
+.PHONY: help install run demo demo-whatsapp test test-slow test-timing test-nightly test-changed check format protos protos-release docs pictures bench chaos wheels sbom riskgate-secrets compose-secrets constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -95,6 +95,9 @@ protos-release: $(STAMP) ## at a release: keep its contracts, with which make ch
 
 docs: $(STAMP) ## generate docs/reference from the settings and the contracts
 	@$(BIN)/python docs/generate.py
+
+pictures: $(STAMP) ## draw the README's pictures from conversations with the running services
+	@$(BIN)/python -m tests.support.pictures >/dev/null
 
 ifeq ($(SUITE),agentdojo)
 bench: $(AGENTDOJO_STAMP)

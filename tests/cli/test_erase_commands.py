@@ -53,7 +53,7 @@ ALL = sorted(set(commands()))
 
 def test_they_are_found() -> None:
     places = {place for place, _ in ALL}
-    assert {"README.md", "docs/whatsapp.md", "services/gateway/phylactery_gateway/__main__.py"} <= places
+    assert {"docs/commands.md", "docs/whatsapp.md", "services/gateway/phylactery_gateway/__main__.py"} <= places
     assert any(place.endswith("es.ftl") for place in places)
 
 
