@@ -36,8 +36,16 @@ class Fleet:
     """RiskGate with several workers, as a person starts it."""
 
     def __init__(
-        self, folder: Path, url: str = "", port: int = 0, workers: int = 2, bundle: Path | None = None
+        self,
+        folder: Path,
+        url: str = "",
+        port: int = 0,
+        workers: int = 2,
+        bundle: Path | None = None,
+        *,
+        anew: bool = False,
     ) -> None:
+        """With ``anew`` each worker is an interpreter that begins anew, as in the product; otherwise it is a fork."""
         self.ready = folder / "ready.json"
         environment = os.environ | {
             "RISKGATE_DATA_DIR": str(folder),
@@ -48,7 +56,8 @@ class Fleet:
         }
         words = ["serve", "--workers", workers, "--port", port, *(["--bundle", bundle] if bundle else [])]
         self._said = folder / "said"
-        self.process = Forked("phylactery_riskgate.cli", words, environment, err=self._said)
+        module = "phylactery_riskgate.cli" if anew else "tests.support.riskgate.forked_workers"
+        self.process = Forked(module, words, environment, err=self._said)
 
     def said(self) -> str:
         """Return what was said on standard error up to now."""
@@ -213,7 +222,7 @@ async def test_workers_none_of_which_can_start_again_end_with_the_reason(start, 
 
 @pytest.mark.slow
 async def test_workers_end_with_the_process_that_started_them(start):
-    fleet = start()
+    fleet = start(anew=True)
     told = await fleet.told()
     fleet.process.kill()
     await asyncio.to_thread(until, lambda: not any(alive(pid) for pid in told["workers"]))

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _NOWHERE = Path(os.devnull)
-_FORKS = multiprocessing.get_context("forkserver")
+_FORKS, _OWN = multiprocessing.get_context("forkserver"), multiprocessing.get_context("fork")
 _FORKS.set_forkserver_preload(
     [
         "phylactery_riskgate.cli",
@@ -44,16 +44,19 @@ class Forked:
         err: Path = _NOWHERE,
         terminal: Path | None = None,
         folder: Path | None = None,
+        own: bool = False,
     ) -> None:
         """Start `python -m module words` with exactly this environment; out and err are appended to.
 
         If the module is -c, the first word is the program text. A terminal is one for all three, and controlled by the
-        program. The working folder is that of the first fork's parent if none is named.
+        program. The working folder is that of the first fork's parent if none is named. With ``own`` the program is a
+        child of this process, which has no other threads: a fork itself whose children end with it.
         """
         self.args = [module, *map(str, words)]
         files = [str(path) for path in ((terminal,) * 3 if terminal else (stdin, out, err))]
         place = str(folder or "")
-        self._process = _FORKS.Process(target=_become, args=(self.args, dict(environment), files, place), daemon=True)
+        make = _OWN.Process if own else _FORKS.Process
+        self._process = make(target=_become, args=(self.args, dict(environment), files, place), daemon=True)
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid
@@ -121,7 +124,8 @@ def _become(words: list[str], environment: dict[str, str], files: list[str], fol
         os.dup2(opened, number)
         os.close(opened)
     sys.stdin, sys.stdout, sys.stderr = (
-        os.fdopen(number, mode, encoding="utf-8") for number, mode in ((0, "r"), (1, "w"), (2, "w"))
+        open(number, mode, encoding="utf-8", closefd=False)  # a fork of this process will replace them once more
+        for number, mode in ((0, "r"), (1, "w"), (2, "w"))
     )
     for imported in [name for name in sys.modules if name.endswith(".__main__")]:
         del sys.modules[imported]  # it is about to be run as the main module
