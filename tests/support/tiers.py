@@ -44,8 +44,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return (tier and is_test and has_none_of(tier, collection_path)) or None
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist appends the groups to the ids afterwards
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests of other tiers, where one was asked for; otherwise make sure that each tier finds its own."""
+    """Deselect the tests of other tiers, where one was asked for; otherwise make sure that each tier finds its own.
+
+    Those of a file that share what it starts run in one worker: in three of them it would be started three times.
+    """
     for path, tier in {(item.path, tier_of(item)) for item in items}:
         if has_none_of(tier, path):
             raise pytest.UsageError(
@@ -55,6 +59,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         others = [item for item in items if tier_of(item) != tier]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if tier_of(item) == tier]
+    for item in items:
+        if shares(item) and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+def shares(item: pytest.Item) -> bool:
+    """Return whether a test uses a fixture of its whole file."""
+    fixtures = item._fixtureinfo.name2fixturedefs.values() if isinstance(item, pytest.Function) else ()
+    return any(one.scope == "module" for definitions in fixtures for one in definitions)
 
 
 def tier_of(item: pytest.Item) -> str:

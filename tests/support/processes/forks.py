@@ -124,7 +124,7 @@ def _become(words: list[str], environment: dict[str, str], files: list[str], fol
         os.dup2(opened, number)
         os.close(opened)
     sys.stdin, sys.stdout, sys.stderr = (
-        open(number, mode, encoding="utf-8", closefd=False)  # a fork of this process will replace them once more
+        os.fdopen(number, mode, encoding="utf-8", closefd=False)  # a fork of this process will replace them once more
         for number, mode in ((0, "r"), (1, "w"), (2, "w"))
     )
     for imported in [name for name in sys.modules if name.endswith(".__main__")]:
