@@ -24,6 +24,10 @@ _FORKS.set_forkserver_preload(
         "phylactery_gateway.__main__",
         "phylactery_cli.main",
         "alembic.command",
+        # what a service imports when it is configured
+        "phylactery_agent.llm_client.router",
+        "phylactery_agent.tools.mcp.server",
+        "psycopg",
         "tests.support.processes.preloaded",
         __name__,
     ]

@@ -16,6 +16,7 @@ from phylactery_agent.rules.recognition import recognizer
 from phylactery_cli.main import app as phylactery
 from phylactery_riskgate.cli import app as riskgate
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, packaged_tools
+from phylactery_riskgate.domain.bundle.files import single_user_bundle_folder
 from phylactery_understanding.language.lexicon import lexicons
 from typer.main import get_group
 
@@ -32,5 +33,5 @@ packaged_tools()
 Graphs(InMemorySaver())
 write_down_schemas("phylactery_agent", "phylactery_gateway", "phylactery_memory", "phylactery_riskgate")
 with tempfile.TemporaryDirectory() as own:
-    read_beforehand(default_bundle_folder(), asks_first(Path(own, "bundle")))
+    read_beforehand(default_bundle_folder(), single_user_bundle_folder(), asks_first(Path(own, "bundle")))
 gc.freeze()  # a collector that looked at these objects would copy the pages they are on into every fork
