@@ -21,7 +21,7 @@ from tests.support.processes.shared import Tenant, database_url
 from tests.support.processes.stack import await_death, relaunch, yes
 from tests.support.servers.postgres import create_database
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("e2e-crashes")]
 
 DONE, FAILED, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_FAILED, event_pb2.RUN_STATUS_SUSPENDED
 ASK = 'append "one line" to log.txt'

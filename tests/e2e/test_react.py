@@ -25,7 +25,7 @@ from tests.support.processes.stack import FREE_PORTS, Person, await_death, crash
 from tests.support.servers.model_server import calls, model_server, says
 from tests.support.servers.postgres import create_database
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("e2e-react")]
 
 DONE, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_SUSPENDED
 ASK = 'append "one line" to log.txt'

@@ -28,7 +28,7 @@ from tests.support.processes.stack import Person, await_death, relaunch, yes
 from tests.support.servers import postgres
 from tests.support.servers.postgres import create_database
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("e2e-replicas")]
 
 DONE, SUSPENDED = event_pb2.RUN_STATUS_DONE, event_pb2.RUN_STATUS_SUSPENDED
 ASK = 'append "one line" to log.txt'
