@@ -23,7 +23,7 @@ SERVICES = ("agent", "memory", "riskgate")
 GARBAGE = b"this was never a database\x00\xff" * 400
 SECRET = "hunter2-in-the-password"
 _PLAIN = """
-import ctypes, runpy
+import ctypes
 data = (ctypes.c_uint32 * 6)()
 header = (ctypes.c_uint32 * 2)(0x20080522, 0)
 libc = ctypes.CDLL(None, use_errno=True)
@@ -31,9 +31,17 @@ assert libc.capget(header, data) == 0
 for place in range(3):
     data[place] &= ~0b110
 assert libc.capset(header, data) == 0
+"""
+"""Gives up the capabilities to pass over file permissions: CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
+_BRIEF = """
+from phylactery_chassis.db.database import Database
+Database.migrate.__kwdefaults__["wait_seconds"] = 2.0
+"""
+"""Waits for a database for two seconds instead of thirty."""
+_RUN = """
+import runpy
 runpy.run_module({module!r}, run_name="__main__", alter_sys=True)
 """
-"""Runs a module without the capabilities to pass over file permissions (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH)."""
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +51,7 @@ class Launch:
 
     def __init__(self, service: str, folder: Path) -> None:
         self.service, self.prefix, self.data = service, service.upper(), folder / "data"
-        self._plain = False
+        self._before = ""
 
     @property
     def database(self) -> Path:
@@ -51,7 +59,11 @@ class Launch:
 
     def without_superuser(self) -> None:
         """Make the process one that file permissions hold for, also where the tests run as root."""
-        self._plain = True
+        self._before = _PLAIN
+
+    def waits_briefly(self) -> None:
+        """Make it give up a database that does not answer sooner than it would."""
+        self._before = _BRIEF
 
     def refused(self, *, after_it_began: bool = False, **variables: object) -> str:
         """Return what the process said. Raise AssertionError unless it is one sentence and exit code 2.
@@ -73,8 +85,7 @@ class Launch:
 
     def _run(self, env: Mapping[str, str]) -> Finished:
         module = f"phylactery_{self.service}"
-        program = ("-c", _PLAIN.format(module=module)) if self._plain else (module,)
-        return commands.run(*program, environment=env)
+        return commands.run("-c", self._before + _RUN.format(module=module), environment=env)
 
 
 @pytest.fixture(params=SERVICES)
@@ -164,6 +175,7 @@ def test_a_file_where_the_spans_folder_should_be_is_named(launch_of: Callable[[s
 
 def test_a_database_that_does_not_answer_is_named_without_its_password(launch_of: Callable[[str], Launch]):
     launch = launch_of("memory")
+    launch.waits_briefly()
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))  # bound and not listening: every connection is refused
         port = nobody.getsockname()[1]
