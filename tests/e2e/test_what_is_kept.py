@@ -24,7 +24,6 @@ import sqlalchemy as sa
 from grpc import aio
 from phylactery.agent.v1 import chat_pb2, run_pb2
 from phylactery_agent.media.sniffing import DOCX
-from phylactery_chassis.db.database import Database
 from phylactery_cli.main import app
 from phylactery_cli.supervisor import Stack
 from phylactery_gateway.loopback.graph_api import GraphServer, Phone
@@ -42,7 +41,7 @@ from tests.support.processes.ports import lasting_port
 from tests.support.processes.stack import ForkedStack, lasting_ports, sandbox
 from tests.support.servers.collector import Collector, collecting
 from tests.support.servers.mcp import McpPlace
-from tests.support.servers.postgres import create_database
+from tests.support.servers.postgres import brief_database
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("what-is-kept")]
 
@@ -407,7 +406,7 @@ class Day:
 async def opened(folder: Path, urls: Mapping[str, str] | None = None) -> AsyncIterator[Day]:
     """Run the services, a gateway and an MCP server for the block, with one clock that the day moves.
 
-    ``urls`` are their databases on a server, which are migrated; without any each has its file.
+    ``urls`` are their databases on a server; without any each has its file.
     """
     (folder / "shift").write_text("0")
     (folder / "forms").mkdir()
@@ -431,9 +430,6 @@ async def opened(folder: Path, urls: Mapping[str, str] | None = None) -> AsyncIt
             "AGENT_FORMS_DIR": str(folder / "forms"),
         }
         for name, url in (urls or {}).items():
-            database = Database(url)
-            database.migrate(f"phylactery_{name}")
-            database.close()
             extra.get(name, {})[f"{name.upper()}_DATABASE_URL"] = url
         modules = dict.fromkeys(SERVICES, SHIFTED)
         stack = ForkedStack(folder / "data", lasting_ports(), extra_env=extra, modules=modules)
@@ -722,7 +718,7 @@ def test_of_somebody_erased_nothing_is_left_and_of_others_nothing_is_missing(day
 
 
 def test_over_postgresql_neither_is_readable_where_it_must_not_be(postgres_url: str, tmp_path: Path) -> None:
-    urls = {name: create_database(postgres_url, f"kept_{name}") for name in (*SERVICES, "gateway")}
+    urls = {name: brief_database(postgres_url, f"phylactery_{name}") for name in (*SERVICES, "gateway")}
     day = asyncio.run(a_morning(tmp_path, urls))
     found = {one.place for one in day.found["over PostgreSQL"] if one.canary == PLAIN.value}
     assert _TRANSCRIPT[0] in found
