@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from phylactery_forms.definitions.reading import parse_form, read_forms, sample_folder
 from phylactery_forms.stories.runner import Simulation
@@ -101,3 +103,37 @@ fields:
     form = parse_form(text.encode(), "desk.yaml")
     assert form.examples["es"] == ("me hace falta un sitio para trabajar",)
     assert form.examples["en"] == ("i am looking for a place to work",)
+
+
+def test_the_number_one_writes_from_is_an_answer_that_is_read_back(subtests: pytest.Subtests) -> None:
+    said = (
+        *("el de este WhatsApp", "este número", "el mismo desde el que escribo", "sí, llamadme a este", "this number"),
+        *("the one I'm writing from", "same number I'm texting you from, thanks", "on this WhatsApp please"),
+    )
+    for text in said:
+        with subtests.test(text):
+            on_phone, elsewhere = appointment(2), appointment(2)
+            on_phone.context = replace(on_phone.context, own_phone="+5215512345678")
+            assert "+52 55 1234 5678" in on_phone.say(text).turn["response"]
+            assert (value(on_phone, "phone"), on_phone.conversation["asked"]) == ("+525512345678", "service")
+            told = elsewhere.say(text).turn["response"]
+            assert (value(elsewhere, "phone"), elsewhere.conversation["asked"]) == (None, "phone")
+            assert elsewhere.conversation["values"].keys() == {"name", "email"}
+            assert told.startswith(("No veo el número desde el que escribes", "I cannot see the number you write from"))
+
+
+def test_what_is_said_of_ones_number_besides_is_no_answer(subtests: pytest.Subtests) -> None:
+    said = (
+        *("este número no", "este número ya no es mío", "¿este número?", "al que te escribo", "not this number"),
+        *("this number stopped working", "el mismo", "este número es de mi madre", "is this number okay?"),
+    )
+    for text in said:
+        with subtests.test(text):
+            form = appointment(2)
+            form.context = replace(form.context, own_phone="+34600111222")
+            form.say(text)
+            assert value(form, "phone") is None
+    given = appointment(2)
+    given.context = replace(given.context, own_phone="+34600111222")
+    given.say("mejor el 612 345 678, este número no")
+    assert value(given, "phone") == "+34612345678"

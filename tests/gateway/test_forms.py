@@ -30,6 +30,11 @@ fields:
     type: email
     label: {es: correo, en: e-mail}
     ask: {es: "¿Cuál es tu correo?", en: "What is your e-mail?"}
+  - id: phone
+    type: phone
+    optional: true
+    label: {es: teléfono, en: phone}
+    ask: {es: "¿A qué teléfono te llamamos?", en: "Which phone number can we call?"}
 submit: SUBMIT
 """
 WAYS = {
@@ -42,6 +47,7 @@ WAYS = {
 class Whole:
     system: System
     desk: Desk
+    stores_all: bool
 
     @property
     def team(self) -> Person:
@@ -56,7 +62,7 @@ class Whole:
 
     async def fill_in(self, phone: Phone, what: str, email: str) -> str:
         """Fill in the form, press the only yes there is, and return what was said then."""
-        for text in ("i need a repair", what, email):
+        for text in ("i need a repair", what, email, "the number I'm writing from"):
             await self.told(phone, text)
         card = phone.inbox[-1]
         assert sorted(card.choices) in (["No", "Sí"], ["No", "Yes"]), card.text
@@ -78,7 +84,7 @@ async def whole(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator
         open_system(tmp_path, forms_dir=forms) as system,
         open_gateway(tmp_path, system.target("agent")) as desk,
     ):
-        yield Whole(system, desk)
+        yield Whole(system, desk, stores_all=request.param == "stored")
 
 
 async def test_strangers_submit_by_one_yes_each_their_own_and_the_team_reads_them(whole: Whole) -> None:
@@ -92,6 +98,8 @@ async def test_strangers_submit_by_one_yes_each_their_own_and_the_team_reads_the
         "washer 0",
         "washer 1",
     ]
+    numbers = {value.value for one in seen for value in one.values if value.field == "phone"}
+    assert numbers == ({"+34600000001", "+34600000002"} if whole.stores_all else set())
     assert all(one.user_id.startswith("wa:") for one in seen)
     assert len({one.user_id for one in seen}) == 2
     assert whole.system.written("repair.txt") == []

@@ -79,6 +79,7 @@ class PhylacteryClient(ServiceClient):
         attachments: Sequence[Attachment | Place] = (),
         own_spans: Sequence[tuple[int, int]] | None = None,
         message_starts: Sequence[int] = (),
+        sender_phone: str = "",
         wait: bool = True,
         request_id: str | None = None,
         timeout: float | None = None,
@@ -94,7 +95,8 @@ class PhylacteryClient(ServiceClient):
         attachments are files and places sent with the text, which may then be empty. own_spans are the half-open parts
         of the text, in code points, that the person wrote: what they forwarded or quoted is not among them, and is read
         as data. None means all of it, but none of it with acting_for: a channel says what it knows. message_starts are
-        the offsets at which a further message begins, where the text is several. wait=False returns an empty turn as
+        the offsets at which a further message begins, where the text is several. sender_phone is the number the person
+        writes from, which is taken with acting_for a person of a channel alone. wait=False returns an empty turn as
         soon as the message is stored.
         Raise ValueError for an unknown on_busy.
         """
@@ -109,6 +111,7 @@ class PhylacteryClient(ServiceClient):
             attachments=attachment_messages(attachments),
             own_spans=_own(own_spans),
             message_starts=message_starts,
+            sender_phone=sender_phone,
             no_wait=not wait,
         )
         seconds = self._seconds(timeout, TURN_TIMEOUT) if wait else timeout
@@ -128,6 +131,7 @@ class PhylacteryClient(ServiceClient):
         attachments: Sequence[Attachment | Place] = (),
         own_spans: Sequence[tuple[int, int]] | None = None,
         message_starts: Sequence[int] = (),
+        sender_phone: str = "",
         request_id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncGenerator[Event]:
@@ -148,6 +152,7 @@ class PhylacteryClient(ServiceClient):
             attachments=attachment_messages(attachments),
             own_spans=_own(own_spans),
             message_starts=message_starts,
+            sender_phone=sender_phone,
         )
         place = 0
 

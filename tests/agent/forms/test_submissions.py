@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from grpc import StatusCode, aio
 from phylactery.agent.v1 import chat_pb2, form_pb2, form_pb2_grpc
 from phylactery_agent.graph.core.events import call_context, fingerprint
@@ -17,11 +18,13 @@ from phylactery_agent.ports import FormRun
 from phylactery_agent.runtime.forms.catalog import FormCatalog
 from phylactery_agent.runtime.forms.submissions import FormSubmissions, submission_id
 from phylactery_agent.runtime.privacy.retention import Retention
+from phylactery_agent.runtime.storage.schema import INBOX
 from phylactery_agent.runtime.storage.sealing import Sealer
 from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs import SUBMIT_FORM
 from phylactery_chassis.errors import InvalidArgument
 from phylactery_forms.definitions import reading
+from phylactery_forms.definitions.reading import sample_folder
 from structlog.testing import capture_logs
 
 from tests.agent.runtime.privacy.test_erase_user import erase
@@ -29,6 +32,7 @@ from tests.support.agent.handoff import tokens_file
 from tests.support.agent.stores import BEN, Stores
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, open_system
 from tests.support.agent.threads import delete
+from tests.support.canaries import Canary, Right, Search
 from tests.support.servers.model_server import calls, model_server, says
 
 FORM = """
@@ -52,6 +56,7 @@ submit: {submit}
 """
 KEY = "73198264Z"
 _BACK_TO_0021 = (
+    "ALTER TABLE agent_inbox DROP COLUMN sender_phone",
     "DROP INDEX agent_tool_calls_kept",
     "DROP INDEX agent_tool_calls_owed",
     *(f"ALTER TABLE agent_tool_calls DROP COLUMN {n}" for n in ("turn_id", "undo", "undone_by", "object_id", "told")),
@@ -61,7 +66,7 @@ _BACK_TO_0021 = (
     "DROP TABLE agent_form_submissions",
     "UPDATE phylactery_agent_version SET version_num = '0021'",
 )
-"""Undoes 0024, 0023 and 0022."""
+"""Undoes what came after 0021."""
 OLD = '{tool: write_file, args: {path: "desk.txt", content: "{email}"}}'
 FORMS = {
     "desk": "true",
@@ -294,6 +299,29 @@ PEOPLE = (
     ("agent", "*", ("delegate",)),
     ("channel", "acme", ("delegate",)),
 )
+
+
+@pytest.mark.slow
+async def test_the_number_somebody_writes_from_is_a_channels_word_and_is_kept_nowhere_else(tmp_path: Path) -> None:
+    path, tokens = tokens_file(tmp_path, *PEOPLE)
+    identity = {"identity_mode": "tokens", "tokens_file": path}
+    own = tokens["agent@*"]
+    async with open_system(
+        tmp_path, identity, riskgate_token=own, memory_token=own, forms_dir=sample_folder()
+    ) as system:
+        ana = system.bearer(tokens["ana@acme"])
+        guest = Person(system, (*system.bearer(tokens["channel@acme"]).metadata, ("x-phylactery-subject", "wa:usr_1")))
+        for person, told in ((guest, "+34 600 98 76 54"), (ana, "No veo el número")):
+            for text in ("quiero pedir cita", "Ana García", "ana@example.org", "el de este WhatsApp"):
+                answer = await person.say(text, own_spans=own_words(text), sender_phone="+34600987654")
+            assert told in answer.reply.text
+        query = sa.select(INBOX.c.sender_phone)
+        kept = await system.agent.database.read(lambda connection: connection.execute(query).scalars().all())
+        assert kept == [None] * 8
+        with pytest.raises(aio.AioRpcError) as caught:
+            await guest.say("hola", sender_phone="600987654 or so")
+        assert "600987654" not in str(caught.value)
+        assert not Search([Canary("phone", "600987654", Right.SECRET, "wa:usr_1")]).folder(tmp_path)
 
 
 @pytest.mark.slow

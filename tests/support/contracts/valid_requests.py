@@ -47,6 +47,7 @@ def valid_requests() -> dict[str, list[Message]]:
     ]
     said["own_spans"] = [chat_pb2.OwnSpan(start=0, stop=4)]
     said["message_starts"] = [2]
+    said["sender_phone"] = "+34600000001"
     asked = {"thread_id": "t1", "run_id": "r1"}
     inspected = inspection_pb2.InspectOptions(
         kinds=[inspection_pb2.FINDING_KIND_ES_DNI],

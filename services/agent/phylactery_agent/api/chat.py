@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal
 
 from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc
 from phylactery_chassis.auth.identity import Principal, current_principal
+from phylactery_chassis.auth.levels import is_of_channel
 from phylactery_chassis.errors import InvalidArgument, OutOfRange, Unavailable, Violation
 from phylactery_chassis.rpc.validation import (
     EdgeModel,
@@ -27,6 +28,7 @@ from phylactery_chassis.util.crashpoints import reach
 from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.timestamps import to_timestamp
 from phylactery_forms.dialogue.words import answer_to_review
+from phylactery_forms.values.contacts import names_own_phone
 from phylactery_understanding.language.own_words import MAX_SPANS, refuse_bad_spans, refuse_bad_starts
 from phylactery_understanding.replies.stops import read_stop
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
@@ -148,6 +150,7 @@ class MessageRequest(EdgeModel):
     own_spans: Annotated[tuple[OwnSpan, ...], Field(max_length=MAX_SPANS)] = ()
     message_starts: Annotated[tuple[int, ...], Field(max_length=MAX_SPANS)] = ()
     no_wait: bool = False
+    sender_phone: Annotated[str, StringConstraints(pattern=r"^(\+[1-9][0-9]{6,14})?$")] = Field("", repr=False)
 
     @property
     def shown_directly(self) -> tuple[ShownApproval, ...]:
@@ -510,6 +513,7 @@ class ChatEdge:
                 form=form,
                 others=others,
                 message_starts=whose.starts if text == request.text else (),
+                sender_phone=request.sender_phone if _told_by_channel(principal) and names_own_phone(text) else "",
             )
         )
 
@@ -566,6 +570,11 @@ class ChatEdge:
                 if not turn.handled:
                     await news.wait()
         return turn
+
+
+def _told_by_channel(principal: Principal) -> bool:
+    """Return True if a delegate speaks for a person of a channel, of whom the channel alone knows who they are."""
+    return principal.delegated and is_of_channel(principal.subject)
 
 
 def _body(request: MessageRequest) -> bytes:
@@ -691,6 +700,7 @@ def _message(
             "own_spans": tuple(fields(OwnSpan, one) for one in request.own_spans),
             "message_starts": tuple(request.message_starts),
             "no_wait": no_wait,
+            "sender_phone": request.sender_phone,
         },
     )
 

@@ -123,6 +123,8 @@ class OpenForm:
     """The fields whose answers a changed form no longer takes; None if it has not changed since."""
     on_duty: bool = False
     """Whether people work the queue of escalations."""
+    sender_phone: str = field(default="", repr=False)
+    """The number the person writes from, if they mean it; empty if they do not, or it is not known."""
 
     def nodes_context(self, extractor: FormExtractor | None = None) -> FormContext:
         """Return what the nodes of the form graph need; extractor is a model's reading, None without a model."""
@@ -131,7 +133,7 @@ class OpenForm:
 
     def context(self, language: Language) -> Context:
         """Return what reading a value may depend on."""
-        return Context(language=language, now=self.now, region=self.conversation["region"])
+        return Context(language, self.now, self.conversation["region"], own_phone=self.sender_phone)
 
 
 @dataclass(frozen=True, slots=True)

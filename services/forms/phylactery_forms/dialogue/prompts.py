@@ -71,6 +71,9 @@ def reply(turn: FormTurn, form: Form) -> str:
     corrected = form.by_id.get(str(metadata.get("corrected", "")))
     if corrected is not None and corrected.id in conversation["values"] and not conversation["confirming"]:
         return _corrected(corrected, conversation, asking)
+    if metadata.get("implied") and not conversation["confirming"]:
+        given = summary(form, conversation, (turn["current_field"] or "",))
+        return say("noted", language, given=given, ask=asking)
     return asking
 
 

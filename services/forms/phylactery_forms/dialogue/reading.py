@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from phylactery_forms.definitions.model import FREE, Field
 from phylactery_forms.values.model import Context, Found, Problem, compile_pattern
 from phylactery_forms.values.reading import extract, shown, validate
@@ -24,7 +26,7 @@ def found_in(one: Field, text: str, context: Context) -> list[Found] | Problem:
         if isinstance(checked, Problem):
             problem = problem or checked
         else:
-            kept.append(Found(checked, found.start, found.end, found.whole))
+            kept.append(replace(found, value=checked))
     return kept if kept or problem is None else problem
 
 

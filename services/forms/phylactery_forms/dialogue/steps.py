@@ -29,6 +29,7 @@ from phylactery_forms.dialogue.state import (
     put,
 )
 from phylactery_forms.dialogue.words import answer_to_review, language_of, words_of
+from phylactery_forms.values.contacts import NO_OWN_PHONE
 from phylactery_forms.values.model import Context, Problem
 
 _AWAY_US: Final = 6 * 3_600_000_000
@@ -132,7 +133,7 @@ def extract_field(turn: FormTurn, form: Form, context: Context, *, suggested: st
     name = turn["correction_field"] if corrects else _target(conversation)
     one = form.by_id.get(name or "")
     text = str(metadata.get("about", "")) if corrects else turn["user_message"]
-    value, problem, spans = None, None, list[tuple[int, int]]()
+    value, problem, spans, implied = None, None, list[tuple[int, int]](), False
     if one is not None and "same" in metadata:
         value, problem = _checked(one, str(metadata["same"]), context)
     elif one is not None and text.strip():
@@ -141,16 +142,18 @@ def extract_field(turn: FormTurn, form: Form, context: Context, *, suggested: st
             problem = read
         elif read:
             first = latest(read, text)[0] if corrects else read[0]
-            value, spans = first.value, [(first.start, first.end)]
+            value, spans, implied = first.value, [(first.start, first.end)], first.implied
         if value is None and suggested is not None and suggested.strip().upper() not in _NOT_PROVIDED:
             value, problem = _checked(one, suggested, context)
-    more = {} if corrects or "same" in metadata else beside(form, conversation, text, context, target=one, taken=spans)
+    taken = corrects or "same" in metadata or (problem is not None and problem.code == NO_OWN_PHONE)  # to its last word
+    more = {} if taken else beside(form, conversation, text, context, target=one, taken=spans)
     return {
         "current_field": name,
         "extracted_value": value,
         "metadata": {
             **metadata,
             "more": more,
+            "implied": implied,
             "problem": None if problem is None else {"code": problem.code, "details": dict(problem.details)},
         },
     }

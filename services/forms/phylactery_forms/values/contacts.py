@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import phonenumbers
 from email_validator import EmailNotValidError, validate_email
 
-from phylactery_forms.values.message import Message, alternatives, filler, groups
+from phylactery_forms.values.message import MAX_CHARACTERS, Message, alternatives, filler, groups, read_message, words
 from phylactery_forms.values.model import Context, Found, Language, Options, PhoneOptions, Problem, UrlOptions
 
 REGIONS: Final = frozenset(phonenumbers.SUPPORTED_REGIONS)
@@ -76,6 +76,9 @@ _ALONE: Final = re.compile(rf"(?<![\d.\-/+])(?:{_NO_PHONE.pattern})(?![\d]|[.\-/
 _EXTENSION: Final = re.compile(r"\s*(?:ext|x|int|extension)\.?\s*\d{1,6}$")
 _FORMER_MEXICO: Final = re.compile(r"(?:00|011)?521(\d{10})")
 _FORMER_AT_HOME: Final = re.compile(r"(?:04[45]|01)(\d{10})")
+_OWN_WORDS: Final = alternatives(words("own_number"))
+_OWN: Final = re.compile(rf"(?<![a-z0-9]){_OWN_WORDS}(?:[\s,]+{_OWN_WORDS})*(?![a-z0-9])")
+NO_OWN_PHONE: Final = "no_own_phone"
 _LEAST_DIGITS: Final = 7
 _MOST_DIGITS: Final = 15
 _CARD: Final = range(13, 20)
@@ -97,7 +100,28 @@ def find_phone(options: Options, message: Message, context: Context) -> list[Fou
         value = check_phone(options, message.text[start:end], context)
         if isinstance(value, str):
             found.append(message.found(value, start, end, filler("phone")))
-    return found or (Problem("not_a_phone") if tried else [])
+    if found or tried:
+        return found or Problem("not_a_phone")
+    return _own_phone(options, message, context)
+
+
+def names_own_phone(text: str) -> bool:
+    """Return True if a message may mean the number the person writes from."""
+    return len(text) <= MAX_CHARACTERS and _OWN.search(read_message(text).plain) is not None
+
+
+def _own_phone(options: Options, message: Message, context: Context) -> list[Found] | Problem:
+    """Return the number the person writes from, if the whole message says that it is the one.
+
+    Words around it could say anything of that number: it is not mine any more.
+    """
+    match = _OWN.search(message.plain)
+    if match is None or not message.is_whole(*match.span(), words("own_number_filler")):
+        return []
+    value = check_phone(options, context.own_phone, context) if context.own_phone else Problem(NO_OWN_PHONE)
+    if isinstance(value, Problem):
+        return value
+    return [Found(value, *message.span(*match.span()), whole=True, implied=True)]
 
 
 def check_phone(options: Options, value: str, context: Context) -> str | Problem:

@@ -40,6 +40,8 @@ class Context:
     """Aware, in the person's zone."""
     region: str = "ES"
     """ISO 3166, for phone numbers, national ids and the order of day and month."""
+    own_phone: str = field(default="", repr=False)
+    """The number the person writes from, in E.164; empty if the channel has none or does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Found:
     end: int
     whole: bool
     """True if the rest of the message is filler: "my email is …, please"."""
+    implied: bool = False
+    """True if the words only point to the value, which therefore is read back: the number I write from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Final
@@ -25,6 +26,7 @@ from phylactery_gateway.store.outbox import FILE_CHANGED
 from phylactery_gateway.store.turns import Conversation, Turn
 
 _CALL_SECONDS: Final = 20.0
+_PHONE: Final = re.compile(r"\+[1-9][0-9]{6,14}")
 
 
 class NotWaitingError(Exception):
@@ -80,6 +82,7 @@ class Agent:
                 attachments=files,
                 own_spans=[(0, len(own))] if own else [],
                 message_starts=turn.starts,
+                sender_phone=_phone(conversation),
                 wait=False,
                 request_id=turn.turn_id,
                 timeout=_CALL_SECONDS * (1 + len(files)),
@@ -158,6 +161,12 @@ class Agent:
     async def close(self) -> None:
         """Close the connection."""
         await self._client.close()
+
+
+def _phone(conversation: Conversation) -> str:
+    """Return the number the person writes from, with its country; empty on a channel without numbers."""
+    written = f"+{conversation.address.identities.get('phone', '').lstrip('+')}"
+    return written if _PHONE.fullmatch(written) else ""
 
 
 def _card(turn: Turn) -> PendingApproval | None:

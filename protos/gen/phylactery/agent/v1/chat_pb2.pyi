@@ -143,6 +143,7 @@ class SendMessageRequest(_message.Message):
     OWN_SPANS_FIELD_NUMBER: _builtins.int
     MESSAGE_STARTS_FIELD_NUMBER: _builtins.int
     NO_WAIT_FIELD_NUMBER: _builtins.int
+    SENDER_PHONE_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id makes the call idempotent, 8 to 128 characters of [A-Za-z0-9_.:-], unique per user. Required."""
     thread_id: _builtins.str
@@ -163,6 +164,12 @@ class SendMessageRequest(_message.Message):
     no_wait: _builtins.bool
     """no_wait returns an empty response as soon as the message is stored, also in a busy thread; WatchThread tells what
     comes of it. It is not part of the body for idempotency.
+    """
+    sender_phone: _builtins.str
+    """sender_phone is the phone number the user writes from, as + and 7 to 15 digits, where their channel knows it. It is
+    the answer to a phone field of a form where the user says so ("the number I write from"), and nothing else. It is
+    taken from a delegate for a person of a channel alone ("wa:…", "tg:…"), and ignored from any other caller. It is kept
+    sealed, for a text with such words alone, until the turn was served. It is not part of the body for idempotency.
     """
     @_builtins.property
     def shown_approvals(self) -> _containers.RepeatedCompositeFieldContainer[Global___ShownApproval]:
@@ -217,10 +224,11 @@ class SendMessageRequest(_message.Message):
         own_spans: _abc.Iterable[Global___OwnSpan] | None = ...,
         message_starts: _abc.Iterable[_builtins.int] | None = ...,
         no_wait: _builtins.bool = ...,
+        sender_phone: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "graph", b"graph", "language", b"language", "message_starts", b"message_starts", "no_wait", b"no_wait", "on_busy", b"on_busy", "own_spans", b"own_spans", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "graph", b"graph", "language", b"language", "message_starts", b"message_starts", "no_wait", b"no_wait", "on_busy", b"on_busy", "own_spans", b"own_spans", "request_id", b"request_id", "sender_phone", b"sender_phone", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -436,6 +444,7 @@ class StreamMessageRequest(_message.Message):
     ATTACHMENTS_FIELD_NUMBER: _builtins.int
     OWN_SPANS_FIELD_NUMBER: _builtins.int
     MESSAGE_STARTS_FIELD_NUMBER: _builtins.int
+    SENDER_PHONE_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     """request_id is as in SendMessageRequest. Required."""
     thread_id: _builtins.str
@@ -448,6 +457,8 @@ class StreamMessageRequest(_message.Message):
     """on_busy is as in SendMessageRequest."""
     graph: _builtins.str
     """graph is as in SendMessageRequest."""
+    sender_phone: _builtins.str
+    """sender_phone is as in SendMessageRequest."""
     @_builtins.property
     def shown_approvals(self) -> _containers.RepeatedCompositeFieldContainer[Global___ShownApproval]:
         """shown_approvals is as in SendMessageRequest."""
@@ -477,10 +488,11 @@ class StreamMessageRequest(_message.Message):
         attachments: _abc.Iterable[Global___Attachment] | None = ...,
         own_spans: _abc.Iterable[Global___OwnSpan] | None = ...,
         message_starts: _abc.Iterable[_builtins.int] | None = ...,
+        sender_phone: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "graph", b"graph", "language", b"language", "message_starts", b"message_starts", "on_busy", b"on_busy", "own_spans", b"own_spans", "request_id", b"request_id", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "graph", b"graph", "language", b"language", "message_starts", b"message_starts", "on_busy", b"on_busy", "own_spans", b"own_spans", "request_id", b"request_id", "sender_phone", b"sender_phone", "shown_approvals", b"shown_approvals", "text", b"text", "thread_id", b"thread_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -104,7 +104,8 @@ class FormServing:
         conversation = cast("ConversationState", state[_CONVERSATION])
         moment = datetime.fromtimestamp(claim.turn.created_us / MICROSECONDS, UTC)
         now = moment.astimezone(zone(conversation["zone"]))
-        opened = OpenForm(form, conversation, now, opens=opens, on_duty=self._on_duty)
+        phone = claim.turn.sender_phone
+        opened = OpenForm(form, conversation, now, opens=opens, on_duty=self._on_duty, sender_phone=phone)
         return ServedForm(session_id, opened, opens, state[_SUBMISSION])
 
     def left(self, served: ServedForm, claim: Claim, state: Mapping[str, Any]) -> SessionChange:

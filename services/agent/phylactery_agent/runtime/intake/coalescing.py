@@ -63,6 +63,7 @@ def as_one(parts: tuple[StoredTurn, ...]) -> StoredTurn:
         do_not_store=any(one.do_not_store for one in parts),
         attachments=tuple(one for part in parts for one in part.attachments),
         others="\n".join(part.others for part in parts if part.others),
+        sender_phone=next((part.sender_phone for part in reversed(parts) if part.sender_phone), ""),
         message_starts=said_together([(part.text, part) for part in parts]).starts,
     )
 

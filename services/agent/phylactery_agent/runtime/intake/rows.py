@@ -80,6 +80,7 @@ _TURN = Columns(
         "allowed_tools": JSON_TUPLE,
         "attachments": JSON_TUPLE,
         "others": Form(lambda data: to_text(data or b""), to_bytes),
+        "sender_phone": Form(lambda data: to_text(data or b""), lambda text: to_bytes(text) if text else None),
         "message_starts": Form(lambda text: tuple(json.loads(text or "[]")), json.dumps),
         "run_status": Form(lambda status: RunStatus(status) if status else ""),
     },

@@ -236,6 +236,7 @@ def _handle(
         "state": "handled",
         "sealed_code": None,
         "sealed_words": None,
+        "sender_phone": None,
         "handled_us": now,
         "run_status": ending.status,
         "run_reason": ending.reason,

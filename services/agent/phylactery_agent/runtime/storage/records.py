@@ -83,6 +83,8 @@ class Message(OfThread):
     """What others wrote that came with the text: forwarded, quoted, shared. It is data and never the person's word."""
     message_starts: tuple[int, ...] = ()
     """Where in the person's words as they came a further message of theirs begins."""
+    sender_phone: str = field(default="", repr=False)
+    """The number the person writes from, of a message that means it; empty once the turn was served."""
     over_share: str = ""
     """Set in the inbox where a share of the day was used up: which share, or "silent" once that was told."""
 

@@ -126,6 +126,7 @@ INBOX = sa.Table(
     sa.Column("form", _WORD, nullable=False, server_default=""),
     sa.Column("others", SealedBytes("agent_inbox.others"), nullable=True),
     sa.Column("message_starts", sa.Text, nullable=True),  # null in a row from before it was known who wrote the text
+    sa.Column("sender_phone", SealedBytes("agent_inbox.sender_phone"), nullable=True),
     sa.Column("over_share", _WORD, nullable=False, server_default=""),
     sa.Column("text_erased", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.UniqueConstraint("tenant", "source", "message_id", name="agent_inbox_once"),

@@ -208,7 +208,12 @@ type SendMessageRequest struct {
 	MessageStarts []int32 `protobuf:"varint,10,rep,packed,name=message_starts,json=messageStarts,proto3" json:"message_starts,omitempty"`
 	// no_wait returns an empty response as soon as the message is stored, also in a busy thread; WatchThread tells what
 	// comes of it. It is not part of the body for idempotency.
-	NoWait        bool `protobuf:"varint,11,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
+	NoWait bool `protobuf:"varint,11,opt,name=no_wait,json=noWait,proto3" json:"no_wait,omitempty"`
+	// sender_phone is the phone number the user writes from, as + and 7 to 15 digits, where their channel knows it. It is
+	// the answer to a phone field of a form where the user says so ("the number I write from"), and nothing else. It is
+	// taken from a delegate for a person of a channel alone ("wa:…", "tg:…"), and ignored from any other caller. It is kept
+	// sealed, for a text with such words alone, until the turn was served. It is not part of the body for idempotency.
+	SenderPhone   string `protobuf:"bytes,12,opt,name=sender_phone,json=senderPhone,proto3" json:"sender_phone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -318,6 +323,13 @@ func (x *SendMessageRequest) GetNoWait() bool {
 		return x.NoWait
 	}
 	return false
+}
+
+func (x *SendMessageRequest) GetSenderPhone() string {
+	if x != nil {
+		return x.SenderPhone
+	}
+	return ""
 }
 
 // OwnSpan is a part of a text, half-open: from start up to, but without, stop.
@@ -717,6 +729,8 @@ type StreamMessageRequest struct {
 	OwnSpans []*OwnSpan `protobuf:"bytes,9,rep,name=own_spans,json=ownSpans,proto3" json:"own_spans,omitempty"`
 	// message_starts are as in SendMessageRequest.
 	MessageStarts []int32 `protobuf:"varint,10,rep,packed,name=message_starts,json=messageStarts,proto3" json:"message_starts,omitempty"`
+	// sender_phone is as in SendMessageRequest.
+	SenderPhone   string `protobuf:"bytes,11,opt,name=sender_phone,json=senderPhone,proto3" json:"sender_phone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -819,6 +833,13 @@ func (x *StreamMessageRequest) GetMessageStarts() []int32 {
 		return x.MessageStarts
 	}
 	return nil
+}
+
+func (x *StreamMessageRequest) GetSenderPhone() string {
+	if x != nil {
+		return x.SenderPhone
+	}
+	return ""
 }
 
 // StreamMessageResponse is one event of the turn.
@@ -2007,7 +2028,7 @@ var File_phylactery_agent_v1_chat_proto protoreflect.FileDescriptor
 
 const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\n" +
-	"\x1ephylactery/agent/v1/chat.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fphylactery/agent/v1/event.proto\x1a\x1dphylactery/agent/v1/run.proto\"\xd7\x03\n" +
+	"\x1ephylactery/agent/v1/chat.proto\x12\x13phylactery.agent.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fphylactery/agent/v1/event.proto\x1a\x1dphylactery/agent/v1/run.proto\"\xfa\x03\n" +
 	"\x12SendMessageRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1b\n" +
@@ -2021,7 +2042,8 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\town_spans\x18\t \x03(\v2\x1c.phylactery.agent.v1.OwnSpanR\bownSpans\x12%\n" +
 	"\x0emessage_starts\x18\n" +
 	" \x03(\x05R\rmessageStarts\x12\x17\n" +
-	"\ano_wait\x18\v \x01(\bR\x06noWait\"3\n" +
+	"\ano_wait\x18\v \x01(\bR\x06noWait\x12!\n" +
+	"\fsender_phone\x18\f \x01(\tR\vsenderPhone\"3\n" +
 	"\aOwnSpan\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x05R\x05start\x12\x12\n" +
 	"\x04stop\x18\x02 \x01(\x05R\x04stop\"\xcd\x01\n" +
@@ -2048,7 +2070,7 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\x03run\x18\x01 \x01(\v2\x18.phylactery.agent.v1.RunR\x03run\x122\n" +
 	"\x05reply\x18\x02 \x01(\v2\x1c.phylactery.agent.v1.MessageR\x05reply\x12P\n" +
 	"\x10pending_approval\x18\x03 \x01(\v2%.phylactery.agent.v1.ApprovalRequiredR\x0fpendingApproval\x12#\n" +
-	"\rlast_sequence\x18\x04 \x01(\x03R\flastSequence\"\xc0\x03\n" +
+	"\rlast_sequence\x18\x04 \x01(\x03R\flastSequence\"\xe3\x03\n" +
 	"\x14StreamMessageRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x1b\n" +
@@ -2061,7 +2083,8 @@ const file_phylactery_agent_v1_chat_proto_rawDesc = "" +
 	"\vattachments\x18\b \x03(\v2\x1f.phylactery.agent.v1.AttachmentR\vattachments\x129\n" +
 	"\town_spans\x18\t \x03(\v2\x1c.phylactery.agent.v1.OwnSpanR\bownSpans\x12%\n" +
 	"\x0emessage_starts\x18\n" +
-	" \x03(\x05R\rmessageStarts\"I\n" +
+	" \x03(\x05R\rmessageStarts\x12!\n" +
+	"\fsender_phone\x18\v \x01(\tR\vsenderPhone\"I\n" +
 	"\x15StreamMessageResponse\x120\n" +
 	"\x05event\x18\x01 \x01(\v2\x1a.phylactery.agent.v1.EventR\x05event\"\xdf\x01\n" +
 	"\x15AnswerApprovalRequest\x12\x1d\n" +
