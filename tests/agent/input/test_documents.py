@@ -161,7 +161,7 @@ def test_a_content_of_the_declared_type_is_accepted_and_kept_as_it_is(kind, mime
         ("document", "text/plain", b"a\x00b", "the content is not text/plain"),
         ("document", WORD, b"PK\x03\x04" + bytes(40), "the content is not"),
         ("document", PDF, b"", "it is empty"),
-        ("image", "image/svg+xml", b"<svg/>", "the type of this kind is one of"),
+        ("image", "image/svg+xml", b"<svg/>", "mime_type is none of this kind"),
         ("location", "", b"", "a location has a place"),
         ("location", "image/png", PNG, "a location has a place"),
     ],
