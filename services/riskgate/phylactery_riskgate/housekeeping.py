@@ -18,6 +18,7 @@ from phylactery_riskgate.audit.reader import AuditReader
 from phylactery_riskgate.decisions.context import DecisionContext
 from phylactery_riskgate.keys.journal import KeyRecords
 from phylactery_riskgate.keys.ring import KeyRing
+from phylactery_riskgate.notices.config import NO_NOTICES
 from phylactery_riskgate.privacy.retention import Retention
 from phylactery_riskgate.store import notices
 from phylactery_riskgate.tasks.service import Tasks
@@ -99,3 +100,10 @@ class Housekeeping:
         now_us = self._core.clock.now_us()
         while await self._core.write(partial(notices.prune, now_us=now_us)):
             pass
+        sinks = self._core.notices.notices
+        if sinks is NO_NOTICES:
+            return  # nobody says that there shall be no sinks: the file may be missing by mistake
+        names = [one.name for one in sinks.sinks]
+        dropped = await self._core.write(partial(notices.drop_others, names=names, now_us=now_us))
+        for name, count in dropped.items():
+            _log.warning("notices were dropped: no sink of the file has this name", sink=name, notices=count)

@@ -104,7 +104,7 @@ def test_a_secret_file_that_others_may_read_is_refused(sinks, server):
         read_notices(sinks.file)
 
 
-def test_a_sink_takes_the_events_classes_tenants_stakes_and_risks_it_names(sinks, server):
+def test_a_sink_takes_the_events_classes_tenants_groups_stakes_and_risks_it_names(sinks, server):
     def takes(event=Event.WAITING, called=WAITING, **named):
         sinks.write(sinks.hook(server, **named))
         return read_notices(sinks.file).sinks[0].takes(event, called)
@@ -120,6 +120,11 @@ def test_a_sink_takes_the_events_classes_tenants_stakes_and_risks_it_names(sinks
     assert not takes(called=Called("acme", "peer", stakes="low"), stakes=["high", "critical"])
     assert takes(called=Called("acme", "peer", stakes="high"), stakes=["high", "critical"])
     assert not takes(called=Called("acme", "peer", risk="low"), risks=["high"])
+    payers = Called("acme", "peer", groups=frozenset({"payers", "leads"}))
+    assert takes(called=payers, groups=["payers"])
+    assert not takes(called=payers, groups=["admins"])
+    assert takes(groups=["admins"])  # anybody who answers approvals may
+    assert takes(Event.FROZEN, Called("acme"), groups=["admins"])
 
 
 def test_the_published_schema_is_the_one_of_the_reader(sinks):

@@ -18,6 +18,7 @@ from phylactery_riskgate.notices import delivery, metrics
 from phylactery_riskgate.notices.signing import written
 from structlog.testing import capture_logs
 
+from tests.riskgate.bundles.test_activation import activate, roll_back
 from tests.support.riskgate.command import run
 from tests.support.riskgate.notices import SECRET, arrivals, until
 from tests.support.riskgate.people import tool_call
@@ -297,7 +298,7 @@ async def test_a_sink_that_is_gone_gets_nothing_more_until_it_is_resumed(told_ga
     sinks.write(sinks.hook(server) | {"name": "renamed"})
     renamed = run("notices", "status", "--data-dir", gate.folder, "--file", sinks.file)
     assert "hook: not configured" in renamed.stdout
-    assert "what waits is not sent: put it back, or it goes after three weeks" in renamed.stdout
+    assert "what waits is not sent: put it back, or it is dropped after a day" in renamed.stdout
     assert run("notices", "resume", "hook", "--data-dir", gate.folder).exit_code == 0
     await arrivals(server, 3)
 
@@ -419,3 +420,42 @@ async def test_whoever_is_woken_finds_what_was_noted(told_gate, sinks, server, m
     assert found
     assert found[0] > 0
     assert found[-1] == len(rows(gate)) == 4 * 4
+
+
+async def test_other_policies_are_told_with_who_activated_them(told_gate, sinks, server, bundle_with):
+    gate = await told_gate(sinks.hook(server, tenants=["acme"]), sinks.chat("slack", server, language="es"))
+    petra = gate.person("petra")
+    newer = (await activate(petra, bundle_with(revision=3))).bundle
+    first = [one.json for one in await arrivals(server, 2)]
+    await activate(petra, bundle_with(revision=3))
+    assert (await roll_back(petra)).bundle.revision == 1
+    await arrivals(server, 4)
+    told = {"revision": "3", "bundle_hash": newer.hash, "activated_by": "petra", "activated_by_tenant": "acme"}
+    assert any(one.get("type") == "bundle.activated" and told.items() <= one["data"].items() for one in first)
+    spoken = "".join(one.body.decode() for one in server.taken)
+    assert "Desde ahora decide la revisión 3 de las políticas." in spoken
+    assert "Vuelve a decidir la revisión 1 de las políticas" in spoken
+
+
+async def test_what_waits_for_a_sink_that_left_the_file_is_dropped_after_a_day(told_gate, sinks, server):
+    async def status(person):
+        words = ("notices", "status", "--target", f"127.0.0.1:{gate.server.port}")
+        return await asyncio.to_thread(run, *words, env={"RISKGATE_TOKEN": f"token-of-{person}"})
+
+    server.always = 500
+    gate = await told_gate(sinks.hook(server))
+    await asked(gate)
+    await until(lambda: rows(gate)[0]["error"] == "HTTP_500")
+    await gate.stop()
+    gate = await told_gate(sinks.chat("slack", server))
+    assert (await status("olga")).exit_code == 1  # for an operator of the installation alone
+    await gate.riskgate.housekeeping._prune()
+    waits = await status("ines")
+    assert (waits.exit_code, "hook: not configured" in waits.stdout) == (1, True)
+    gate.clock.advance(3 * 86_400)
+    with capture_logs() as logs:
+        await gate.riskgate.housekeeping._prune()
+    assert [one["sink"] for one in logs if "no sink of the file" in one["event"]] == ["hook"]
+    left = await status("ines")
+    assert (left.exit_code, "hook: unused" in left.stdout) == (0, True)
+    assert "dropped, as no sink of the file had this name" in left.stdout

@@ -285,6 +285,7 @@ def valid_requests() -> dict[str, list[Message]]:
         "ControlService/Unfreeze": [control_pb2.UnfreezeRequest(target=frozen, reason="a test")],
         "ControlService/ListUndoFailures": [control_pb2.ListUndoFailuresRequest(tenant="local")],
         "ControlService/ClearUndoFailure": [control_pb2.ClearUndoFailureRequest(tool="write_file", reason="a test")],
+        "ControlService/ListSinks": [control_pb2.ListSinksRequest()],
         "ControlService/ListFreezes": [control_pb2.ListFreezesRequest()],
         "ControlService/RevokeDecision": [
             control_pb2.RevokeDecisionRequest(decision_id="de_none", tenant="local", reason="a test")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from google.protobuf.timestamp_pb2 import Timestamp
 from grpc import aio
 from phylactery.riskgate.v1 import control_pb2, control_pb2_grpc
 from phylactery_chassis.auth.identity import current_principal
@@ -12,6 +13,7 @@ from phylactery_chassis.util.timestamps import to_timestamp
 
 from phylactery_riskgate.decisions.requests import ClearInput, RevokeInput, TargetInput, TenantInput
 from phylactery_riskgate.decisions.stops import Control, Frozen, Lifted, Revoked
+from phylactery_riskgate.notices.status import SinkStatus
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.stops import FreezeRow, Scope
 
@@ -64,6 +66,30 @@ def revoked(done: Revoked) -> control_pb2.RevokeDecisionResponse:
     return control_pb2.RevokeDecisionResponse(
         already_revoked=done.place is None, approval_id=done.approval_id, **_place(done.place)
     )
+
+
+def sink(one: SinkStatus) -> control_pb2.NoticeSink:
+    """Encode how one sink does."""
+    state = f"SINK_STATE_{one.state.upper().replace(' ', '_')}"
+    return control_pb2.NoticeSink(
+        name=one.name,
+        kind=one.kind,
+        place=one.place,
+        state=control_pb2.SinkState.Value(state),
+        waiting=one.counts.waiting,
+        oldest_time=_time(one.counts.oldest_us),
+        sent=one.counts.sent,
+        given_up=one.counts.failed,
+        dropped=one.counts.dropped,
+        taken_time=_time(one.taken_us),
+        failing_since=_time(one.failing_us),
+        error_code=one.code,
+        message=one.message,
+    )
+
+
+def _time(time_us: int) -> Timestamp | None:
+    return to_timestamp(time_us) if time_us else None
 
 
 def _place(place: Place | None) -> dict[str, Any]:
@@ -119,6 +145,13 @@ class ControlServicer(control_pb2_grpc.ControlServiceServicer):
                 for one in found
             ]
         )
+
+    async def ListSinks(
+        self, _request: control_pb2.ListSinksRequest, _context: Context
+    ) -> control_pb2.ListSinksResponse:
+        """List the sinks of notices."""
+        found = await self._control.sinks(current_principal())
+        return control_pb2.ListSinksResponse(sinks=[sink(one) for one in found])
 
     async def ClearUndoFailure(
         self, request: control_pb2.ClearUndoFailureRequest, _context: Context

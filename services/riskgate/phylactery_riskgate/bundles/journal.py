@@ -143,6 +143,8 @@ class BundleRecords:
         place = self._core.note(connection, Kind.BUNDLE_ACTIVATED, who, head.activate_us, body)
         if slot is Slot.LIVE and who.tenant != SYSTEM_TENANT:
             self._tell_all(connection, who, body, place, head.activate_us)
+        if slot is Slot.LIVE and before.revision:  # the first replaces nothing
+            self._core.notices.activated(connection, head, who.tenant)
         return Activated(head, place)
 
     def _tell_all(

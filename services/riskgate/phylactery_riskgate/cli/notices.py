@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from google.protobuf.timestamp_pb2 import Timestamp
+from phylactery.riskgate.v1 import control_pb2, control_pb2_grpc
 from phylactery_chassis.util.clock import MICROSECONDS
 from phylactery_chassis.util.ids import new_id
 
@@ -22,12 +24,14 @@ from phylactery_riskgate.cli.common import (
     unusable,
     warn,
 )
+from phylactery_riskgate.cli.remote import TokenFile, connect
 from phylactery_riskgate.domain.documents import BundleError
 from phylactery_riskgate.notices.config import Notices, Sink, read_notices, schema
 from phylactery_riskgate.notices.delivery import line_for, send
-from phylactery_riskgate.notices.model import Event, SinkRow
+from phylactery_riskgate.notices.model import Event
 from phylactery_riskgate.notices.sending import SinkError
 from phylactery_riskgate.notices.signing import written
+from phylactery_riskgate.notices.status import HEALTHY, SinkStatus, status_of
 from phylactery_riskgate.notices.wording import Told, time_text
 from phylactery_riskgate.settings import RiskGateSettings
 from phylactery_riskgate.store import notices as rows
@@ -37,6 +41,7 @@ app = typer.Typer(no_args_is_help=True, help="Notices: check, test, status, resu
 
 File = Annotated[Path | None, typer.Option("--file", help="the file of sinks (RISKGATE_NOTICES)")]
 SinkName = Annotated[str, typer.Argument(metavar="SINK", help="the sink's name")]
+Asked = Annotated[str, typer.Option("--target", help="ask the RiskGate there, as host:port; none: read its database")]
 _KEY_BYTES = 32
 
 
@@ -86,18 +91,30 @@ def notices_test(
 
 
 @app.command("status")
-def notices_status(file: File = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Show, for each sink, what waits, what was sent in a week, and why it takes nothing. Exit code 1: one does not."""
-    settings = settings_of(data_dir=data_dir, notices=file)
-    with open_database(settings) as database:
-        now_us = time.time_ns() // 1_000
-        counts = database.read_sync(lambda connection: rows.counts_of(connection, now_us))
-        known = {one.name: one for one in database.read_sync(rows.sinks_of)}
-    named = _notices(settings).by_name
-    names = sorted({*named, *(name for name, one in counts.items() if one.waiting)})
-    facts = [_status(name, named.get(name), known.get(name), counts.get(name, Counts())) for name in names]
+def notices_status(
+    file: File = None,
+    data_dir: DataDir = None,
+    target: Asked = "",
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show, for each sink, what waits, what was sent in a week, and why it takes nothing. Exit code 1: one does not.
+
+    With --target a running RiskGate is asked; otherwise its database is read, which needs its files.
+    """
+    now_us = time.time_ns() // 1_000
+    if target:
+        with connect(target, token_file, as_json=as_json) as remote:
+            stub = control_pb2_grpc.ControlServiceStub(remote.channel)
+            facts = [_answered(one) for one in remote.ask(stub.ListSinks, control_pb2.ListSinksRequest()).sinks]
+    else:
+        settings = settings_of(data_dir=data_dir, notices=file)
+        with open_database(settings) as database:
+            notices = _notices(settings)
+            found = database.read_sync(lambda connection: status_of(connection, notices, now_us))
+        facts = [_read(one) for one in found]
     lines = [_line(one, now_us) for one in facts]
-    healthy = all(one["state"] in ("ok", "unused") for one in facts)
+    healthy = all(one["state"] in HEALTHY for one in facts)
     tell(as_json, {"ok": healthy, "sinks": facts}, "\n".join(lines) or "no sink is configured")
     if not healthy:
         raise typer.Exit(FAILED)
@@ -147,30 +164,33 @@ def _chosen(notices: Notices, names: list[str]) -> list[Sink]:
     return [sink for sink in notices.sinks if not names or sink.name in names]
 
 
-def _status(name: str, sink: Sink | None, known: SinkRow | None, counts: Counts) -> dict[str, Any]:
-    state = "ok" if known and known.ok_us else "unused"
-    if known and known.fails:
-        state = "failing"
-    if known and known.disabled_us:
-        state = "disabled"
-    if sink is None:
-        state = "not configured"
-    elif known is not None and known.fingerprint != sink.fingerprint:
-        state = "changed"  # RiskGate has not started with these settings yet
+def _read(one: SinkStatus) -> dict[str, Any]:
     return {
-        "sink": name,
-        "kind": sink.kind if sink else "",
-        "place": sink.place if sink else "",
-        "state": state,
-        "waiting": counts.waiting,
-        "oldest": _time(counts.oldest_us),
-        "sent": counts.sent,
-        "given_up": counts.failed,
-        "last_taken": _time(known.ok_us if known else 0),
-        "failing_since": _time(known.fail_us if known else 0),
-        "code": known.error if known else "",
-        "message": known.told if known else "",
+        "sink": one.name,
+        "kind": one.kind,
+        "place": one.place,
+        "state": one.state,
+        "waiting": one.counts.waiting,
+        "oldest": _time(one.counts.oldest_us),
+        "sent": one.counts.sent,
+        "given_up": one.counts.failed,
+        "dropped": one.counts.dropped,
+        "last_taken": _time(one.taken_us),
+        "failing_since": _time(one.failing_us),
+        "code": one.code,
+        "message": one.message,
     }
+
+
+def _answered(one: control_pb2.NoticeSink) -> dict[str, Any]:
+    counts = Counts(one.waiting, _us(one.oldest_time), one.sent, one.given_up, one.dropped)
+    state = control_pb2.SinkState.Name(one.state).removeprefix("SINK_STATE_").lower().replace("_", " ")
+    times = _us(one.taken_time), _us(one.failing_since)
+    return _read(SinkStatus(one.name, one.kind, one.place, state, counts, *times, one.error_code, one.message))
+
+
+def _us(time: Timestamp) -> int:
+    return time.ToMicroseconds()
 
 
 def _time(time_us: int) -> str:
@@ -179,7 +199,7 @@ def _time(time_us: int) -> str:
 
 _TOLD = {
     "disabled": "it said that it is gone; mend it, then: riskgate notices resume {sink}",
-    "not configured": "the file has no such sink, so what waits is not sent: put it back, or it goes after three weeks",
+    "not configured": "the file has no such sink, so what waits is not sent: put it back, or it is dropped after a day",
     "changed": "its settings changed; restart RiskGate to use them",
 }
 
@@ -189,6 +209,8 @@ def _line(one: dict[str, Any], now_us: int) -> str:
     numbers = f"  {one['waiting']} waiting, {one['sent']} sent and {one['given_up']} given up in 7 days"
     if one["oldest"]:
         numbers += f"; the oldest waits since {one['oldest']} (now {time_text(now_us // MICROSECONDS * MICROSECONDS)})"
+    if one["dropped"]:
+        numbers += f"; {one['dropped']} dropped, as no sink of the file had this name"
     why = [f"  since {one['failing_since']}: {one['message']} ({one['code']})"] if one["code"] else []
     why += [f"  {_TOLD[one['state']].format(**one)}"] if one["state"] in _TOLD else []
     return "\n".join((head, numbers, *why))

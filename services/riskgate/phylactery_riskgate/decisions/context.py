@@ -437,14 +437,19 @@ class DecisionContext:
     def add_approval(self, connection: Connection, approval: Approval) -> Approval:
         """Insert an approval, note whom to tell of it, and return it as stored."""
         added = approval_rows.insert_approval(connection, approval)
-        self.notices.asked(connection, added)
+        self.notices.asked(connection, added, self._answering(added))
         return added
 
     def change_approval(self, connection: Connection, approval: Approval, now_us: int) -> Approval:
         """Update a changed approval, note whom to tell of it, and return it as stored."""
         changed = approval_rows.change_approval(connection, approval, now_us)
-        self.notices.changed(connection, changed, now_us)
+        self.notices.changed(connection, changed, self._answering(changed), now_us)
         return changed
+
+    def _answering(self, approval: Approval) -> frozenset[str]:
+        """Return the groups whose members may answer an approval under the bundle that decides now."""
+        named = (one for one in self.live.held.bundle.classes if one.name == approval.approval_class)
+        return next((one.groups for one in named), frozenset())
 
     def current(self, connection: Connection, approval: Approval, who: Principal, now_us: int) -> Approval:
         """Return the approval in its current state; one that is past its time is recorded as EXPIRED first."""

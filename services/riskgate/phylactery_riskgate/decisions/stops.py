@@ -24,6 +24,7 @@ from phylactery_riskgate.decisions.requests import ClearInput, RevokeInput, Targ
 from phylactery_riskgate.domain.intent.facts import uses_ask
 from phylactery_riskgate.domain.intent.understood import task_of
 from phylactery_riskgate.domain.model import Decision, Reason, Verdict
+from phylactery_riskgate.notices.status import SinkStatus, status_of
 from phylactery_riskgate.store import approvals as approval_rows
 from phylactery_riskgate.store import asks as ask_rows
 from phylactery_riskgate.store import decisions as decision_rows
@@ -116,6 +117,14 @@ class Control:
             who.require(Role.INSTALLATION_OPERATOR)
         found = await self._core.database.read(rows.in_force)
         return [one for one in found if _installation(who) or one.tenant in (EVERY_TENANT, who.tenant)]
+
+    async def sinks(self, who: Principal) -> list[SinkStatus]:
+        """Return how the sinks of notices do, as this process has them. Raise PermissionDenied and Unavailable."""
+        who.require(Role.INSTALLATION_OPERATOR)
+        now_us = self._core.clock.now_us()
+        return await self._core.database.read(
+            lambda connection: status_of(connection, self._core.notices.notices, now_us)
+        )
 
     async def revoke(self, who: Principal, asked: RevokeInput) -> Revoked:
         """Void a decision, and close the approval it requested.

@@ -127,6 +127,8 @@ notices_limit_reached = { $requester } reached the limit { $limit }: { $tool } w
 notices_limit_reached_TOO_MANY_PENDING = { $requester } has too many questions waiting: { $tool } was not asked about.
 notices_limit_reached_TOO_MANY_ASKED = { $requester } was asked too much within an hour: { $tool } was not asked about.
 notices_effect_in_doubt = Nobody knows whether { $tool } took effect for { $requester }. Look where it acts, and report what you find.
+notices_bundle_activated = Policy revision { $revision } decides from now on.
+notices_bundle_activated_rollback = Policy revision { $revision } decides again: an earlier one was restored.
 notices_test = This is a test. Notices arrive here.
 notices_how = To answer: riskgate approvals show { $id }
 notices_field_tool = Tool
@@ -140,6 +142,8 @@ notices_field_decided_by = Answered by
 notices_field_expires = Until
 notices_field_approval_id = Approval
 notices_field_execution_id = Execution
+notices_field_activated_by = Activated by
+notices_field_bundle_hash = Bundle
 
 ## Why a person is asked, and what a yes does, on a card
 

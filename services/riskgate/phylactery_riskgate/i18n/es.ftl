@@ -125,6 +125,8 @@ notices_limit_reached = { $requester } ha llegado al límite { $limit }: no se h
 notices_limit_reached_TOO_MANY_PENDING = { $requester } tiene demasiadas preguntas pendientes: no se ha preguntado por { $tool }.
 notices_limit_reached_TOO_MANY_ASKED = { $requester } ha tenido demasiadas preguntas en una hora: no se ha preguntado por { $tool }.
 notices_effect_in_doubt = Nadie sabe si { $tool } ha tenido efecto para { $requester }. Míralo donde actúa e informa de lo que encuentres.
+notices_bundle_activated = Desde ahora decide la revisión { $revision } de las políticas.
+notices_bundle_activated_rollback = Vuelve a decidir la revisión { $revision } de las políticas: se ha restaurado una anterior.
 notices_test = Esto es una prueba. Los avisos llegan aquí.
 notices_how = Para responder: riskgate approvals show { $id }
 notices_field_tool = Herramienta
@@ -138,6 +140,8 @@ notices_field_decided_by = Respondida por
 notices_field_expires = Hasta
 notices_field_approval_id = Aprobación
 notices_field_execution_id = Ejecución
+notices_field_activated_by = La ha activado
+notices_field_bundle_hash = Paquete
 
 ## Por qué se pregunta a una persona, y qué hace un sí, en una tarjeta
 

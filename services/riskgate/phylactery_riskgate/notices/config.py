@@ -35,6 +35,7 @@ EventName = Literal[
     "calls.unfrozen",
     "limit.reached",
     "effect.in_doubt",
+    "bundle.activated",
 ]
 ALL_EVENTS: Final[tuple[EventName, ...]] = EventName.__args__  # type: ignore[attr-defined]
 Level = Literal["low", "medium", "high", "critical"]
@@ -67,6 +68,10 @@ class SinkEntry(_Strict):
     classes: Annotated[
         list[Name],
         Field(max_length=20, description="approvals of which classes; none named: those that another person answers"),
+    ] = []
+    groups: Annotated[
+        list[Name],
+        Field(max_length=20, description="approvals that members of one of these groups may answer; none named: all"),
     ] = []
     stakes: Annotated[list[Level], Field(description="calls of which stakes; none named: all")] = []
     risks: Annotated[list[Level], Field(description="calls of tools of which risk; none named: all")] = []
@@ -248,6 +253,8 @@ class Called:
     by_requester: bool = False
     stakes: str = ""
     risk: str = ""
+    groups: frozenset[str] = frozenset()
+    """Whose members may answer; empty where anybody who answers approvals may, or nobody does."""
 
 
 class Sink:
@@ -315,7 +322,7 @@ class Sink:
             return False
         if event in OF_APPROVALS:
             wanted = called.approval_class in entry.classes if entry.classes else not called.by_requester
-            if not wanted:
+            if not wanted or (entry.groups and called.groups and called.groups.isdisjoint(entry.groups)):
                 return False
         filters = ((entry.stakes, called.stakes), (entry.risks, called.risk))
         return all(not chosen or not value or value in chosen for chosen, value in filters)

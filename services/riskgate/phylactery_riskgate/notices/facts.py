@@ -22,7 +22,8 @@ from phylactery_riskgate.notices.wording import Told, time_text
 
 _CURRENCY: Final = re.compile(r"[A-Z]{3}")
 _NEVER_SHOWN: Final = frozenset({"content", "secret"})
-_OF_OPERATORS: Final = frozenset({Event.FROZEN, Event.UNFROZEN})
+_OF_OPERATORS: Final = frozenset({Event.FROZEN, Event.UNFROZEN, Event.ACTIVATED})
+_VARIED_BY: Final = {Event.FROZEN: "scope", Event.UNFROZEN: "scope", Event.LIMIT: "limit", Event.ACTIVATED: "source"}
 _MAX_ARGUMENTS, _MAX_CHARACTERS = 10, 200
 
 
@@ -32,7 +33,7 @@ def told_of(connection: Connection, core: DecisionContext, sink: Sink, link: str
     if event not in OF_APPROVALS:
         names = core.notices.opened(row)
         whose = {} if event in _OF_OPERATORS else {"requester": row.subject}
-        about = {**names, **whose, "tenant": row.tenant, "variant": names.get("scope", names.get("limit", ""))}
+        about = {**names, **whose, "tenant": row.tenant, "variant": names.get(_VARIED_BY.get(event, ""), "")}
         return Told(row.id, event, row.due_us, about)
     approval = core.find_approval(connection, row.tenant, row.about)
     if approval is None or not _stands(event, sink, approval):

@@ -17,6 +17,7 @@ class Event(StrEnum):
     UNFROZEN = "calls.unfrozen"
     LIMIT = "limit.reached"
     IN_DOUBT = "effect.in_doubt"
+    ACTIVATED = "bundle.activated"
     TEST = "test"
 
 

@@ -23,6 +23,7 @@ from phylactery_riskgate.notices.config import Called, Notices, Sink
 from phylactery_riskgate.notices.model import Event, NoticeRow, NoticeState
 from phylactery_riskgate.store import locks
 from phylactery_riskgate.store import notices as rows
+from phylactery_riskgate.store.bundles import BundleHead
 from phylactery_riskgate.store.decisions import DecisionRecord
 from phylactery_riskgate.store.stops import FreezeRow
 
@@ -66,29 +67,31 @@ class Outbox:
 
     def lifetime_seconds(self, bundle: Bundle, wanted: ApprovalClass, tenant: str) -> int:
         """Return how long a new approval of a class waits: what the bundle says, or a day where somebody is told."""
-        called = Called(tenant, wanted.name, by_requester=wanted.who == "requester")
+        called = Called(tenant, wanted.name, by_requester=wanted.who == "requester", groups=wanted.groups)
         told = not called.by_requester and any(one.takes(Event.WAITING, called) for one in self.notices.sinks)
         return TOLD_LIFETIME_SECONDS if told and not bundle.approval_ttl_named else bundle.approval_ttl_seconds
 
-    def asked(self, connection: Connection, approval: Approval) -> None:
-        """Note a new approval: that it waits, its reminders, and its end."""
-        self._approval(connection, approval, Event.WAITING, approval.create_us)
+    def asked(self, connection: Connection, approval: Approval, groups: frozenset[str]) -> None:
+        """Note a new approval that members of the groups may answer: that it waits, its reminders, and its end."""
+        called = _called(approval, groups)
+        self._approval(connection, approval, called, Event.WAITING, approval.create_us)
         life_us = approval.expire_us - approval.create_us
-        for sink in self._wanting(Event.REMINDER, _called(approval)):
+        for sink in self._wanting(Event.REMINDER, called):
             for percent in sorted(set(sink.entry.reminders)):
                 at_us = approval.create_us + life_us * percent // 100
-                self._approval(connection, approval, Event.REMINDER, at_us, f"/{percent}", [sink])
-        self._approval(connection, approval, Event.EXPIRED, approval.expire_us)
+                self._approval(connection, approval, called, Event.REMINDER, at_us, f"/{percent}", [sink])
+        self._approval(connection, approval, called, Event.EXPIRED, approval.expire_us)
 
-    def changed(self, connection: Connection, approval: Approval, now_us: int) -> None:
+    def changed(self, connection: Connection, approval: Approval, groups: frozenset[str], now_us: int) -> None:
         """Note a change of an approval that people are told of; a call that ran is none."""
+        called = _called(approval, groups)
         if approval.state in _DECIDED:
             # after what was noted before, even if the clock stood still or was set back meanwhile
-            names = [one.name for one in self._wanting(Event.DECIDED, _called(approval))]
+            names = [one.name for one in self._wanting(Event.DECIDED, called)]
             after_us = max(now_us, rows.newest_due_us(connection, names, approval.id, _NOT_SCHEDULED) + 1)
-            self._approval(connection, approval, Event.DECIDED, after_us, f"/{approval.state}", next_us=now_us)
+            self._approval(connection, approval, called, Event.DECIDED, after_us, f"/{approval.state}", next_us=now_us)
         elif approval.state is ApprovalState.EXPIRED:  # for one that was asked before there was a sink
-            self._approval(connection, approval, Event.EXPIRED, approval.expire_us)
+            self._approval(connection, approval, called, Event.EXPIRED, approval.expire_us)
 
     def frozen(self, connection: Connection, row: FreezeRow, now_us: int, *, lifted: bool = False) -> None:
         """Note a freeze, or that it was lifted."""
@@ -96,6 +99,13 @@ class Outbox:
         subject = row.name if str(row.scope) == "user" else ""
         detail = {"scope": str(row.scope), "name": row.name, "by_installation": row.by_installation}
         self._note(connection, event, Called(row.tenant), new_id("fz"), now_us, subject=subject, detail=detail)
+
+    def activated(self, connection: Connection, head: BundleHead, tenant: str) -> None:
+        """Note that another bundle decides from now on, for every tenant; ``tenant`` is that of who activated it."""
+        once = f"bundle-{head.number}-{head.hash}"
+        by = {"activated_by": head.activated_by, "activated_by_tenant": tenant}
+        detail = {"revision": str(head.revision), "bundle_hash": head.hash, "source": head.source, **by}
+        self._note(connection, Event.ACTIVATED, Called(""), once, head.activate_us, subject="", detail=detail)
 
     def limited(  # noqa: PLR0917 - its callers pass all of it
         self, connection: Connection, called: Called, subject: str, tool: str, limit: str, now_us: int
@@ -131,6 +141,7 @@ class Outbox:
         self,
         connection: Connection,
         approval: Approval,
+        called: Called,
         event: Event,
         due_us: int,
         more: str = "",
@@ -142,7 +153,7 @@ class Outbox:
         self._note(
             connection,
             event,
-            _called(approval),
+            called,
             once,
             due_us,
             subject=approval.requester,
@@ -206,13 +217,14 @@ def called_by(record: DecisionRecord) -> Called:
     return Called(record.tenant, stakes=_known(record.stakes), risk=record.risk)
 
 
-def _called(approval: Approval) -> Called:
+def _called(approval: Approval, groups: frozenset[str]) -> Called:
     return Called(
         approval.tenant,
         approval.approval_class,
         by_requester=approval.by_requester,
         stakes=_known(approval.stakes),
         risk=approval.risk,
+        groups=groups,
     )
 
 

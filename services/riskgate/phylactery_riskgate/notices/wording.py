@@ -29,13 +29,13 @@ from phylactery_riskgate.notices.signing import headers
 
 _FIELDS: Final = (
     "tool", "requester", "tenant", "amount", "stakes", "risk", "class", "decided_by", "expires", "approval_id",
-    "execution_id",
+    "execution_id", "activated_by", "bundle_hash",
 )  # fmt: skip
 """What is told besides the sentence, in this order."""
 _LONGEST: Final = 200
 _DISCORD_CHARACTERS: Final = 1_900
 _MARKDOWN: Final = re.compile(r"([\\`*_~|>#\[\]()@<-])")
-_URGENT: Final = frozenset({Event.WAITING, Event.REMINDER, Event.IN_DOUBT, Event.FROZEN})
+_URGENT: Final = frozenset({Event.ACTIVATED, Event.WAITING, Event.REMINDER, Event.IN_DOUBT, Event.FROZEN})
 
 
 @dataclass(frozen=True, slots=True)

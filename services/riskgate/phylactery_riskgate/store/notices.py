@@ -26,6 +26,8 @@ _LEFT_US: Final = 21 * _DAY_US
 _AT_ONCE: Final = 1_000
 _N, _S = notices.c, notice_sinks.c
 _OPEN: Final = str(NoticeState.OPEN)
+LEFT_FILE: Final = "NOT_CONFIGURED"
+"""Why a notice was dropped: its sink is not in the file any more."""
 
 
 def insert_notices(connection: Connection, rows: Sequence[NoticeRow]) -> int:
@@ -124,6 +126,20 @@ def begin_sink(connection: Connection, name: str, fingerprint: str) -> SinkRow:
     return fresh
 
 
+def drop_others(connection: Connection, names: Collection[str], now_us: int) -> dict[str, int]:
+    """Drop what waits for other sinks than these for a day; return how many notices by sink.
+
+    Not at once: of replicas that are restarted one by one, some know a new sink already.
+    """
+    left = (_N.sink.not_in(names), _N.state == _OPEN, _N.due_us < now_us - _DAY_US)
+    counted = sa.select(_N.sink, sa.func.count()).where(*left).group_by(_N.sink)
+    found = {name: int(count) for name, count in connection.execute(counted)}
+    if found:
+        ended = {"state": str(NoticeState.DROPPED), "end_us": now_us, "lease_us": 0, "detail": b"", "error": LEFT_FILE}
+        connection.execute(sa.update(notices).where(*left).values(ended))
+    return found
+
+
 def find_sink(connection: Connection, name: str) -> SinkRow | None:
     """Return what is known of a sink."""
     row = connection.execute(sa.select(notice_sinks).where(_S.name == name)).first()
@@ -171,6 +187,8 @@ class Counts(NamedTuple):
     oldest_us: int = 0
     sent: int = 0
     failed: int = 0
+    dropped: int = 0
+    """Because the file has no such sink any more."""
 
 
 def counts_of(connection: Connection, now_us: int) -> dict[str, Counts]:
@@ -182,12 +200,13 @@ def counts_of(connection: Connection, now_us: int) -> dict[str, Counts]:
         sa.func.min(_N.due_us).filter(due).label("oldest"),
         sa.func.count().filter(_N.state == str(NoticeState.SENT)).label("sent"),
         sa.func.count().filter(_N.state == str(NoticeState.FAILED)).label("failed"),
+        sa.func.count().filter(_N.error == LEFT_FILE).label("dropped"),
     ).group_by(_N.sink)
     return {row.sink: _counts(row) for row in connection.execute(query)}
 
 
 def _counts(row: Row[Any]) -> Counts:
-    return Counts(row.waiting, row.oldest or 0, row.sent, row.failed)
+    return Counts(row.waiting, row.oldest or 0, row.sent, row.failed, row.dropped)
 
 
 def prune(connection: Connection, now_us: int) -> int:

@@ -60,6 +60,46 @@ themselves, in one tenant or in all. The users' calls through others go on.
 """
 Global___FreezeScope: _TypeAlias = FreezeScope  # noqa: Y015
 
+class _SinkState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SinkStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SinkState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SINK_STATE_UNSPECIFIED: _SinkState.ValueType  # 0
+    """SINK_STATE_UNSPECIFIED is not used."""
+    SINK_STATE_UNUSED: _SinkState.ValueType  # 1
+    """SINK_STATE_UNUSED has taken nothing yet, and nothing failed."""
+    SINK_STATE_OK: _SinkState.ValueType  # 2
+    """SINK_STATE_OK took its last notice."""
+    SINK_STATE_FAILING: _SinkState.ValueType  # 3
+    """SINK_STATE_FAILING did not take its last notice, which is tried again."""
+    SINK_STATE_DISABLED: _SinkState.ValueType  # 4
+    """SINK_STATE_DISABLED said that it is gone, and gets nothing until it is resumed."""
+    SINK_STATE_CHANGED: _SinkState.ValueType  # 5
+    """SINK_STATE_CHANGED has other settings in another replica."""
+    SINK_STATE_NOT_CONFIGURED: _SinkState.ValueType  # 6
+    """SINK_STATE_NOT_CONFIGURED is not in the file, and something waits for it: it is dropped after a day."""
+
+class SinkState(_SinkState, metaclass=_SinkStateEnumTypeWrapper):
+    """SinkState is how a sink does."""
+
+SINK_STATE_UNSPECIFIED: SinkState.ValueType  # 0
+"""SINK_STATE_UNSPECIFIED is not used."""
+SINK_STATE_UNUSED: SinkState.ValueType  # 1
+"""SINK_STATE_UNUSED has taken nothing yet, and nothing failed."""
+SINK_STATE_OK: SinkState.ValueType  # 2
+"""SINK_STATE_OK took its last notice."""
+SINK_STATE_FAILING: SinkState.ValueType  # 3
+"""SINK_STATE_FAILING did not take its last notice, which is tried again."""
+SINK_STATE_DISABLED: SinkState.ValueType  # 4
+"""SINK_STATE_DISABLED said that it is gone, and gets nothing until it is resumed."""
+SINK_STATE_CHANGED: SinkState.ValueType  # 5
+"""SINK_STATE_CHANGED has other settings in another replica."""
+SINK_STATE_NOT_CONFIGURED: SinkState.ValueType  # 6
+"""SINK_STATE_NOT_CONFIGURED is not in the file, and something waits for it: it is dropped after a day."""
+Global___SinkState: _TypeAlias = SinkState  # noqa: Y015
+
 @_typing.final
 class FreezeTarget(_message.Message):
     """FreezeTarget identifies the calls to freeze."""
@@ -532,3 +572,120 @@ class ClearUndoFailureResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ClearUndoFailureResponse: _TypeAlias = ClearUndoFailureResponse  # noqa: Y015
+
+@_typing.final
+class ListSinksRequest(_message.Message):
+    """ListSinksRequest requests the sinks."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSinksRequest: _TypeAlias = ListSinksRequest  # noqa: Y015
+
+@_typing.final
+class ListSinksResponse(_message.Message):
+    """ListSinksResponse contains the sinks."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SINKS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def sinks(self) -> _containers.RepeatedCompositeFieldContainer[Global___NoticeSink]:
+        """sinks are the sinks of the file, and those for which something waits or was dropped, by name."""
+
+    def __init__(
+        self,
+        *,
+        sinks: _abc.Iterable[Global___NoticeSink] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["sinks", b"sinks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSinksResponse: _TypeAlias = ListSinksResponse  # noqa: Y015
+
+@_typing.final
+class NoticeSink(_message.Message):
+    """NoticeSink is one sink of notices."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    PLACE_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    WAITING_FIELD_NUMBER: _builtins.int
+    OLDEST_TIME_FIELD_NUMBER: _builtins.int
+    SENT_FIELD_NUMBER: _builtins.int
+    GIVEN_UP_FIELD_NUMBER: _builtins.int
+    DROPPED_FIELD_NUMBER: _builtins.int
+    TAKEN_TIME_FIELD_NUMBER: _builtins.int
+    FAILING_SINCE_FIELD_NUMBER: _builtins.int
+    ERROR_CODE_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """name is its name in notices.yaml."""
+    kind: _builtins.str
+    """kind is webhook, slack, teams, discord, ntfy or email; empty if it is not in the file."""
+    place: _builtins.str
+    """place is scheme, host and port, without what may be a secret; empty if it is not in the file."""
+    state: Global___SinkState.ValueType
+    """state is how it does."""
+    waiting: _builtins.int
+    """waiting is the number of notices that are due."""
+    sent: _builtins.int
+    """sent is how many it took in 7 days."""
+    given_up: _builtins.int
+    """given_up is how many were given up in 7 days."""
+    dropped: _builtins.int
+    """dropped is how many were dropped in 7 days because no sink of the file had this name."""
+    error_code: _builtins.str
+    """error_code is why the last one failed: TIMEOUT, HTTP_500. Empty if it did not."""
+    message: _builtins.str
+    """message says the same for people."""
+    @_builtins.property
+    def oldest_time(self) -> _timestamp_pb2.Timestamp:
+        """oldest_time is when the oldest of them was due. Unset if nothing waits."""
+
+    @_builtins.property
+    def taken_time(self) -> _timestamp_pb2.Timestamp:
+        """taken_time is when it last took one. Unset if it never did."""
+
+    @_builtins.property
+    def failing_since(self) -> _timestamp_pb2.Timestamp:
+        """failing_since is when the first of the tries failed that failed since. Unset if the last did not."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        place: _builtins.str = ...,
+        state: Global___SinkState.ValueType = ...,
+        waiting: _builtins.int = ...,
+        oldest_time: _timestamp_pb2.Timestamp | None = ...,
+        sent: _builtins.int = ...,
+        given_up: _builtins.int = ...,
+        dropped: _builtins.int = ...,
+        taken_time: _timestamp_pb2.Timestamp | None = ...,
+        failing_since: _timestamp_pb2.Timestamp | None = ...,
+        error_code: _builtins.str = ...,
+        message: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["failing_since", b"failing_since", "oldest_time", b"oldest_time", "taken_time", b"taken_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dropped", b"dropped", "error_code", b"error_code", "failing_since", b"failing_since", "given_up", b"given_up", "kind", b"kind", "message", b"message", "name", b"name", "oldest_time", b"oldest_time", "place", b"place", "sent", b"sent", "state", b"state", "taken_time", b"taken_time", "waiting", b"waiting"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NoticeSink: _TypeAlias = NoticeSink  # noqa: Y015

@@ -71,6 +71,11 @@ class ControlServiceStub:
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ClearUndoFailureRequest.SerializeToString,
                 response_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ClearUndoFailureResponse.FromString,
                 _registered_method=True)
+        self.ListSinks = channel.unary_unary(
+                '/phylactery.riskgate.v1.ControlService/ListSinks',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListSinksRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListSinksResponse.FromString,
+                _registered_method=True)
 
 
 class ControlServiceServicer:
@@ -132,6 +137,14 @@ class ControlServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListSinks(self, request, context):
+        """ListSinks lists the sinks of notices as this process knows them: what waits for each, what was sent in a week, and
+        why one takes nothing. Requires the role installation_operator.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ControlServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -164,6 +177,11 @@ def add_ControlServiceServicer_to_server(servicer, server):
                     servicer.ClearUndoFailure,
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ClearUndoFailureRequest.FromString,
                     response_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ClearUndoFailureResponse.SerializeToString,
+            ),
+            'ListSinks': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSinks,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListSinksRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListSinksResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -335,6 +353,33 @@ class ControlService:
             '/phylactery.riskgate.v1.ControlService/ClearUndoFailure',
             phylactery_dot_riskgate_dot_v1_dot_control__pb2.ClearUndoFailureRequest.SerializeToString,
             phylactery_dot_riskgate_dot_v1_dot_control__pb2.ClearUndoFailureResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSinks(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.riskgate.v1.ControlService/ListSinks',
+            phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListSinksRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListSinksResponse.FromString,
             options,
             channel_credentials,
             insecure,

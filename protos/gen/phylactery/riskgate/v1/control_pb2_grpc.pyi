@@ -64,6 +64,10 @@ class ControlServiceStub:
     """ClearUndoFailure trusts the undo of a tool again, in one tenant. Requires the role operator, policy_admin or
     installation_operator. Repeating it has no effect.
     """
+    ListSinks: _grpc.UnaryUnaryMultiCallable[_control_pb2.ListSinksRequest, _control_pb2.ListSinksResponse]
+    """ListSinks lists the sinks of notices as this process knows them: what waits for each, what was sent in a week, and
+    why one takes nothing. Requires the role installation_operator.
+    """
 
 @_typing.type_check_only
 class ControlServiceAsyncStub(ControlServiceStub):
@@ -100,6 +104,10 @@ class ControlServiceAsyncStub(ControlServiceStub):
     ClearUndoFailure: _aio.UnaryUnaryMultiCallable[_control_pb2.ClearUndoFailureRequest, _control_pb2.ClearUndoFailureResponse]  # type: ignore[assignment]
     """ClearUndoFailure trusts the undo of a tool again, in one tenant. Requires the role operator, policy_admin or
     installation_operator. Repeating it has no effect.
+    """
+    ListSinks: _aio.UnaryUnaryMultiCallable[_control_pb2.ListSinksRequest, _control_pb2.ListSinksResponse]  # type: ignore[assignment]
+    """ListSinks lists the sinks of notices as this process knows them: what waits for each, what was sent in a week, and
+    why one takes nothing. Requires the role installation_operator.
     """
 
 class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -170,6 +178,16 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_control_pb2.ClearUndoFailureResponse, _abc.Awaitable[_control_pb2.ClearUndoFailureResponse]]:
         """ClearUndoFailure trusts the undo of a tool again, in one tenant. Requires the role operator, policy_admin or
         installation_operator. Repeating it has no effect.
+        """
+
+    @_abc_1.abstractmethod
+    def ListSinks(
+        self,
+        request: _control_pb2.ListSinksRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_control_pb2.ListSinksResponse, _abc.Awaitable[_control_pb2.ListSinksResponse]]:
+        """ListSinks lists the sinks of notices as this process knows them: what waits for each, what was sent in a week, and
+        why one takes nothing. Requires the role installation_operator.
         """
 
 def add_ControlServiceServicer_to_server(servicer: ControlServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

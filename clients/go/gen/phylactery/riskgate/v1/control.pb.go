@@ -90,6 +90,75 @@ func (FreezeScope) EnumDescriptor() ([]byte, []int) {
 	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{0}
 }
 
+// SinkState is how a sink does.
+type SinkState int32
+
+const (
+	// SINK_STATE_UNSPECIFIED is not used.
+	SinkState_SINK_STATE_UNSPECIFIED SinkState = 0
+	// SINK_STATE_UNUSED has taken nothing yet, and nothing failed.
+	SinkState_SINK_STATE_UNUSED SinkState = 1
+	// SINK_STATE_OK took its last notice.
+	SinkState_SINK_STATE_OK SinkState = 2
+	// SINK_STATE_FAILING did not take its last notice, which is tried again.
+	SinkState_SINK_STATE_FAILING SinkState = 3
+	// SINK_STATE_DISABLED said that it is gone, and gets nothing until it is resumed.
+	SinkState_SINK_STATE_DISABLED SinkState = 4
+	// SINK_STATE_CHANGED has other settings in another replica.
+	SinkState_SINK_STATE_CHANGED SinkState = 5
+	// SINK_STATE_NOT_CONFIGURED is not in the file, and something waits for it: it is dropped after a day.
+	SinkState_SINK_STATE_NOT_CONFIGURED SinkState = 6
+)
+
+// Enum value maps for SinkState.
+var (
+	SinkState_name = map[int32]string{
+		0: "SINK_STATE_UNSPECIFIED",
+		1: "SINK_STATE_UNUSED",
+		2: "SINK_STATE_OK",
+		3: "SINK_STATE_FAILING",
+		4: "SINK_STATE_DISABLED",
+		5: "SINK_STATE_CHANGED",
+		6: "SINK_STATE_NOT_CONFIGURED",
+	}
+	SinkState_value = map[string]int32{
+		"SINK_STATE_UNSPECIFIED":    0,
+		"SINK_STATE_UNUSED":         1,
+		"SINK_STATE_OK":             2,
+		"SINK_STATE_FAILING":        3,
+		"SINK_STATE_DISABLED":       4,
+		"SINK_STATE_CHANGED":        5,
+		"SINK_STATE_NOT_CONFIGURED": 6,
+	}
+)
+
+func (x SinkState) Enum() *SinkState {
+	p := new(SinkState)
+	*p = x
+	return p
+}
+
+func (x SinkState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SinkState) Descriptor() protoreflect.EnumDescriptor {
+	return file_phylactery_riskgate_v1_control_proto_enumTypes[1].Descriptor()
+}
+
+func (SinkState) Type() protoreflect.EnumType {
+	return &file_phylactery_riskgate_v1_control_proto_enumTypes[1]
+}
+
+func (x SinkState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SinkState.Descriptor instead.
+func (SinkState) EnumDescriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{1}
+}
+
 // FreezeTarget identifies the calls to freeze.
 type FreezeTarget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1047,6 +1116,243 @@ func (x *ClearUndoFailureResponse) GetAuditLog() string {
 	return ""
 }
 
+// ListSinksRequest requests the sinks.
+type ListSinksRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSinksRequest) Reset() {
+	*x = ListSinksRequest{}
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSinksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSinksRequest) ProtoMessage() {}
+
+func (x *ListSinksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSinksRequest.ProtoReflect.Descriptor instead.
+func (*ListSinksRequest) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{15}
+}
+
+// ListSinksResponse contains the sinks.
+type ListSinksResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// sinks are the sinks of the file, and those for which something waits or was dropped, by name.
+	Sinks         []*NoticeSink `protobuf:"bytes,1,rep,name=sinks,proto3" json:"sinks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSinksResponse) Reset() {
+	*x = ListSinksResponse{}
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSinksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSinksResponse) ProtoMessage() {}
+
+func (x *ListSinksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSinksResponse.ProtoReflect.Descriptor instead.
+func (*ListSinksResponse) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ListSinksResponse) GetSinks() []*NoticeSink {
+	if x != nil {
+		return x.Sinks
+	}
+	return nil
+}
+
+// NoticeSink is one sink of notices.
+type NoticeSink struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// name is its name in notices.yaml.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// kind is webhook, slack, teams, discord, ntfy or email; empty if it is not in the file.
+	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// place is scheme, host and port, without what may be a secret; empty if it is not in the file.
+	Place string `protobuf:"bytes,3,opt,name=place,proto3" json:"place,omitempty"`
+	// state is how it does.
+	State SinkState `protobuf:"varint,4,opt,name=state,proto3,enum=phylactery.riskgate.v1.SinkState" json:"state,omitempty"`
+	// waiting is the number of notices that are due.
+	Waiting int64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// oldest_time is when the oldest of them was due. Unset if nothing waits.
+	OldestTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=oldest_time,json=oldestTime,proto3" json:"oldest_time,omitempty"`
+	// sent is how many it took in 7 days.
+	Sent int64 `protobuf:"varint,7,opt,name=sent,proto3" json:"sent,omitempty"`
+	// given_up is how many were given up in 7 days.
+	GivenUp int64 `protobuf:"varint,8,opt,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"`
+	// dropped is how many were dropped in 7 days because no sink of the file had this name.
+	Dropped int64 `protobuf:"varint,9,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	// taken_time is when it last took one. Unset if it never did.
+	TakenTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=taken_time,json=takenTime,proto3" json:"taken_time,omitempty"`
+	// failing_since is when the first of the tries failed that failed since. Unset if the last did not.
+	FailingSince *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=failing_since,json=failingSince,proto3" json:"failing_since,omitempty"`
+	// error_code is why the last one failed: TIMEOUT, HTTP_500. Empty if it did not.
+	ErrorCode string `protobuf:"bytes,12,opt,name=error_code,json=errorCode,proto3" json:"error_code,omitempty"`
+	// message says the same for people.
+	Message       string `protobuf:"bytes,13,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NoticeSink) Reset() {
+	*x = NoticeSink{}
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NoticeSink) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NoticeSink) ProtoMessage() {}
+
+func (x *NoticeSink) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NoticeSink.ProtoReflect.Descriptor instead.
+func (*NoticeSink) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *NoticeSink) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NoticeSink) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *NoticeSink) GetPlace() string {
+	if x != nil {
+		return x.Place
+	}
+	return ""
+}
+
+func (x *NoticeSink) GetState() SinkState {
+	if x != nil {
+		return x.State
+	}
+	return SinkState_SINK_STATE_UNSPECIFIED
+}
+
+func (x *NoticeSink) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *NoticeSink) GetOldestTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.OldestTime
+	}
+	return nil
+}
+
+func (x *NoticeSink) GetSent() int64 {
+	if x != nil {
+		return x.Sent
+	}
+	return 0
+}
+
+func (x *NoticeSink) GetGivenUp() int64 {
+	if x != nil {
+		return x.GivenUp
+	}
+	return 0
+}
+
+func (x *NoticeSink) GetDropped() int64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
+}
+
+func (x *NoticeSink) GetTakenTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.TakenTime
+	}
+	return nil
+}
+
+func (x *NoticeSink) GetFailingSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FailingSince
+	}
+	return nil
+}
+
+func (x *NoticeSink) GetErrorCode() string {
+	if x != nil {
+		return x.ErrorCode
+	}
+	return ""
+}
+
+func (x *NoticeSink) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 var File_phylactery_riskgate_v1_control_proto protoreflect.FileDescriptor
 
 const file_phylactery_riskgate_v1_control_proto_rawDesc = "" +
@@ -1118,21 +1424,52 @@ const file_phylactery_riskgate_v1_control_proto_rawDesc = "" +
 	"\acleared\x18\x01 \x01(\bR\acleared\x12\x1f\n" +
 	"\vaudit_index\x18\x02 \x01(\x03R\n" +
 	"auditIndex\x12\x1b\n" +
-	"\taudit_log\x18\x03 \x01(\tR\bauditLog*\xa0\x01\n" +
+	"\taudit_log\x18\x03 \x01(\tR\bauditLog\"\x12\n" +
+	"\x10ListSinksRequest\"M\n" +
+	"\x11ListSinksResponse\x128\n" +
+	"\x05sinks\x18\x01 \x03(\v2\".phylactery.riskgate.v1.NoticeSinkR\x05sinks\"\xd8\x03\n" +
+	"\n" +
+	"NoticeSink\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05place\x18\x03 \x01(\tR\x05place\x127\n" +
+	"\x05state\x18\x04 \x01(\x0e2!.phylactery.riskgate.v1.SinkStateR\x05state\x12\x18\n" +
+	"\awaiting\x18\x05 \x01(\x03R\awaiting\x12;\n" +
+	"\voldest_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"oldestTime\x12\x12\n" +
+	"\x04sent\x18\a \x01(\x03R\x04sent\x12\x19\n" +
+	"\bgiven_up\x18\b \x01(\x03R\agivenUp\x12\x18\n" +
+	"\adropped\x18\t \x01(\x03R\adropped\x129\n" +
+	"\n" +
+	"taken_time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\ttakenTime\x12?\n" +
+	"\rfailing_since\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\ffailingSince\x12\x1d\n" +
+	"\n" +
+	"error_code\x18\f \x01(\tR\terrorCode\x12\x18\n" +
+	"\amessage\x18\r \x01(\tR\amessage*\xa0\x01\n" +
 	"\vFreezeScope\x12\x1c\n" +
 	"\x18FREEZE_SCOPE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10FREEZE_SCOPE_ALL\x10\x01\x12\x17\n" +
 	"\x13FREEZE_SCOPE_TENANT\x10\x02\x12\x15\n" +
 	"\x11FREEZE_SCOPE_USER\x10\x03\x12\x15\n" +
 	"\x11FREEZE_SCOPE_TOOL\x10\x04\x12\x16\n" +
-	"\x12FREEZE_SCOPE_ACTOR\x10\x052\x8f\x05\n" +
+	"\x12FREEZE_SCOPE_ACTOR\x10\x05*\xb9\x01\n" +
+	"\tSinkState\x12\x1a\n" +
+	"\x16SINK_STATE_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11SINK_STATE_UNUSED\x10\x01\x12\x11\n" +
+	"\rSINK_STATE_OK\x10\x02\x12\x16\n" +
+	"\x12SINK_STATE_FAILING\x10\x03\x12\x17\n" +
+	"\x13SINK_STATE_DISABLED\x10\x04\x12\x16\n" +
+	"\x12SINK_STATE_CHANGED\x10\x05\x12\x1d\n" +
+	"\x19SINK_STATE_NOT_CONFIGURED\x10\x062\xf1\x05\n" +
 	"\x0eControlService\x12W\n" +
 	"\x06Freeze\x12%.phylactery.riskgate.v1.FreezeRequest\x1a&.phylactery.riskgate.v1.FreezeResponse\x12]\n" +
 	"\bUnfreeze\x12'.phylactery.riskgate.v1.UnfreezeRequest\x1a(.phylactery.riskgate.v1.UnfreezeResponse\x12f\n" +
 	"\vListFreezes\x12*.phylactery.riskgate.v1.ListFreezesRequest\x1a+.phylactery.riskgate.v1.ListFreezesResponse\x12o\n" +
 	"\x0eRevokeDecision\x12-.phylactery.riskgate.v1.RevokeDecisionRequest\x1a..phylactery.riskgate.v1.RevokeDecisionResponse\x12u\n" +
 	"\x10ListUndoFailures\x12/.phylactery.riskgate.v1.ListUndoFailuresRequest\x1a0.phylactery.riskgate.v1.ListUndoFailuresResponse\x12u\n" +
-	"\x10ClearUndoFailure\x12/.phylactery.riskgate.v1.ClearUndoFailureRequest\x1a0.phylactery.riskgate.v1.ClearUndoFailureResponseB\xe6\x01\n" +
+	"\x10ClearUndoFailure\x12/.phylactery.riskgate.v1.ClearUndoFailureRequest\x1a0.phylactery.riskgate.v1.ClearUndoFailureResponse\x12`\n" +
+	"\tListSinks\x12(.phylactery.riskgate.v1.ListSinksRequest\x1a).phylactery.riskgate.v1.ListSinksResponseB\xe6\x01\n" +
 	"\x1acom.phylactery.riskgate.v1B\fControlProtoP\x01Z@phylactery.internal/client/gen/phylactery/riskgate/v1;riskgatev1\xa2\x02\x03PRX\xaa\x02\x16Phylactery.Riskgate.V1\xca\x02\x16Phylactery\\Riskgate\\V1\xe2\x02\"Phylactery\\Riskgate\\V1\\GPBMetadata\xea\x02\x18Phylactery::Riskgate::V1b\x06proto3"
 
 var (
@@ -1147,54 +1484,65 @@ func file_phylactery_riskgate_v1_control_proto_rawDescGZIP() []byte {
 	return file_phylactery_riskgate_v1_control_proto_rawDescData
 }
 
-var file_phylactery_riskgate_v1_control_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_phylactery_riskgate_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_phylactery_riskgate_v1_control_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_phylactery_riskgate_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_phylactery_riskgate_v1_control_proto_goTypes = []any{
 	(FreezeScope)(0),                 // 0: phylactery.riskgate.v1.FreezeScope
-	(*FreezeTarget)(nil),             // 1: phylactery.riskgate.v1.FreezeTarget
-	(*Freeze)(nil),                   // 2: phylactery.riskgate.v1.Freeze
-	(*FreezeRequest)(nil),            // 3: phylactery.riskgate.v1.FreezeRequest
-	(*FreezeResponse)(nil),           // 4: phylactery.riskgate.v1.FreezeResponse
-	(*UnfreezeRequest)(nil),          // 5: phylactery.riskgate.v1.UnfreezeRequest
-	(*UnfreezeResponse)(nil),         // 6: phylactery.riskgate.v1.UnfreezeResponse
-	(*ListFreezesRequest)(nil),       // 7: phylactery.riskgate.v1.ListFreezesRequest
-	(*ListFreezesResponse)(nil),      // 8: phylactery.riskgate.v1.ListFreezesResponse
-	(*RevokeDecisionRequest)(nil),    // 9: phylactery.riskgate.v1.RevokeDecisionRequest
-	(*RevokeDecisionResponse)(nil),   // 10: phylactery.riskgate.v1.RevokeDecisionResponse
-	(*UndoFailure)(nil),              // 11: phylactery.riskgate.v1.UndoFailure
-	(*ListUndoFailuresRequest)(nil),  // 12: phylactery.riskgate.v1.ListUndoFailuresRequest
-	(*ListUndoFailuresResponse)(nil), // 13: phylactery.riskgate.v1.ListUndoFailuresResponse
-	(*ClearUndoFailureRequest)(nil),  // 14: phylactery.riskgate.v1.ClearUndoFailureRequest
-	(*ClearUndoFailureResponse)(nil), // 15: phylactery.riskgate.v1.ClearUndoFailureResponse
-	(*timestamppb.Timestamp)(nil),    // 16: google.protobuf.Timestamp
+	(SinkState)(0),                   // 1: phylactery.riskgate.v1.SinkState
+	(*FreezeTarget)(nil),             // 2: phylactery.riskgate.v1.FreezeTarget
+	(*Freeze)(nil),                   // 3: phylactery.riskgate.v1.Freeze
+	(*FreezeRequest)(nil),            // 4: phylactery.riskgate.v1.FreezeRequest
+	(*FreezeResponse)(nil),           // 5: phylactery.riskgate.v1.FreezeResponse
+	(*UnfreezeRequest)(nil),          // 6: phylactery.riskgate.v1.UnfreezeRequest
+	(*UnfreezeResponse)(nil),         // 7: phylactery.riskgate.v1.UnfreezeResponse
+	(*ListFreezesRequest)(nil),       // 8: phylactery.riskgate.v1.ListFreezesRequest
+	(*ListFreezesResponse)(nil),      // 9: phylactery.riskgate.v1.ListFreezesResponse
+	(*RevokeDecisionRequest)(nil),    // 10: phylactery.riskgate.v1.RevokeDecisionRequest
+	(*RevokeDecisionResponse)(nil),   // 11: phylactery.riskgate.v1.RevokeDecisionResponse
+	(*UndoFailure)(nil),              // 12: phylactery.riskgate.v1.UndoFailure
+	(*ListUndoFailuresRequest)(nil),  // 13: phylactery.riskgate.v1.ListUndoFailuresRequest
+	(*ListUndoFailuresResponse)(nil), // 14: phylactery.riskgate.v1.ListUndoFailuresResponse
+	(*ClearUndoFailureRequest)(nil),  // 15: phylactery.riskgate.v1.ClearUndoFailureRequest
+	(*ClearUndoFailureResponse)(nil), // 16: phylactery.riskgate.v1.ClearUndoFailureResponse
+	(*ListSinksRequest)(nil),         // 17: phylactery.riskgate.v1.ListSinksRequest
+	(*ListSinksResponse)(nil),        // 18: phylactery.riskgate.v1.ListSinksResponse
+	(*NoticeSink)(nil),               // 19: phylactery.riskgate.v1.NoticeSink
+	(*timestamppb.Timestamp)(nil),    // 20: google.protobuf.Timestamp
 }
 var file_phylactery_riskgate_v1_control_proto_depIdxs = []int32{
 	0,  // 0: phylactery.riskgate.v1.FreezeTarget.scope:type_name -> phylactery.riskgate.v1.FreezeScope
-	1,  // 1: phylactery.riskgate.v1.Freeze.target:type_name -> phylactery.riskgate.v1.FreezeTarget
-	16, // 2: phylactery.riskgate.v1.Freeze.freeze_time:type_name -> google.protobuf.Timestamp
-	1,  // 3: phylactery.riskgate.v1.FreezeRequest.target:type_name -> phylactery.riskgate.v1.FreezeTarget
-	2,  // 4: phylactery.riskgate.v1.FreezeResponse.freeze:type_name -> phylactery.riskgate.v1.Freeze
-	1,  // 5: phylactery.riskgate.v1.UnfreezeRequest.target:type_name -> phylactery.riskgate.v1.FreezeTarget
-	2,  // 6: phylactery.riskgate.v1.ListFreezesResponse.freezes:type_name -> phylactery.riskgate.v1.Freeze
-	16, // 7: phylactery.riskgate.v1.UndoFailure.fail_time:type_name -> google.protobuf.Timestamp
-	11, // 8: phylactery.riskgate.v1.ListUndoFailuresResponse.failures:type_name -> phylactery.riskgate.v1.UndoFailure
-	3,  // 9: phylactery.riskgate.v1.ControlService.Freeze:input_type -> phylactery.riskgate.v1.FreezeRequest
-	5,  // 10: phylactery.riskgate.v1.ControlService.Unfreeze:input_type -> phylactery.riskgate.v1.UnfreezeRequest
-	7,  // 11: phylactery.riskgate.v1.ControlService.ListFreezes:input_type -> phylactery.riskgate.v1.ListFreezesRequest
-	9,  // 12: phylactery.riskgate.v1.ControlService.RevokeDecision:input_type -> phylactery.riskgate.v1.RevokeDecisionRequest
-	12, // 13: phylactery.riskgate.v1.ControlService.ListUndoFailures:input_type -> phylactery.riskgate.v1.ListUndoFailuresRequest
-	14, // 14: phylactery.riskgate.v1.ControlService.ClearUndoFailure:input_type -> phylactery.riskgate.v1.ClearUndoFailureRequest
-	4,  // 15: phylactery.riskgate.v1.ControlService.Freeze:output_type -> phylactery.riskgate.v1.FreezeResponse
-	6,  // 16: phylactery.riskgate.v1.ControlService.Unfreeze:output_type -> phylactery.riskgate.v1.UnfreezeResponse
-	8,  // 17: phylactery.riskgate.v1.ControlService.ListFreezes:output_type -> phylactery.riskgate.v1.ListFreezesResponse
-	10, // 18: phylactery.riskgate.v1.ControlService.RevokeDecision:output_type -> phylactery.riskgate.v1.RevokeDecisionResponse
-	13, // 19: phylactery.riskgate.v1.ControlService.ListUndoFailures:output_type -> phylactery.riskgate.v1.ListUndoFailuresResponse
-	15, // 20: phylactery.riskgate.v1.ControlService.ClearUndoFailure:output_type -> phylactery.riskgate.v1.ClearUndoFailureResponse
-	15, // [15:21] is the sub-list for method output_type
-	9,  // [9:15] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	2,  // 1: phylactery.riskgate.v1.Freeze.target:type_name -> phylactery.riskgate.v1.FreezeTarget
+	20, // 2: phylactery.riskgate.v1.Freeze.freeze_time:type_name -> google.protobuf.Timestamp
+	2,  // 3: phylactery.riskgate.v1.FreezeRequest.target:type_name -> phylactery.riskgate.v1.FreezeTarget
+	3,  // 4: phylactery.riskgate.v1.FreezeResponse.freeze:type_name -> phylactery.riskgate.v1.Freeze
+	2,  // 5: phylactery.riskgate.v1.UnfreezeRequest.target:type_name -> phylactery.riskgate.v1.FreezeTarget
+	3,  // 6: phylactery.riskgate.v1.ListFreezesResponse.freezes:type_name -> phylactery.riskgate.v1.Freeze
+	20, // 7: phylactery.riskgate.v1.UndoFailure.fail_time:type_name -> google.protobuf.Timestamp
+	12, // 8: phylactery.riskgate.v1.ListUndoFailuresResponse.failures:type_name -> phylactery.riskgate.v1.UndoFailure
+	19, // 9: phylactery.riskgate.v1.ListSinksResponse.sinks:type_name -> phylactery.riskgate.v1.NoticeSink
+	1,  // 10: phylactery.riskgate.v1.NoticeSink.state:type_name -> phylactery.riskgate.v1.SinkState
+	20, // 11: phylactery.riskgate.v1.NoticeSink.oldest_time:type_name -> google.protobuf.Timestamp
+	20, // 12: phylactery.riskgate.v1.NoticeSink.taken_time:type_name -> google.protobuf.Timestamp
+	20, // 13: phylactery.riskgate.v1.NoticeSink.failing_since:type_name -> google.protobuf.Timestamp
+	4,  // 14: phylactery.riskgate.v1.ControlService.Freeze:input_type -> phylactery.riskgate.v1.FreezeRequest
+	6,  // 15: phylactery.riskgate.v1.ControlService.Unfreeze:input_type -> phylactery.riskgate.v1.UnfreezeRequest
+	8,  // 16: phylactery.riskgate.v1.ControlService.ListFreezes:input_type -> phylactery.riskgate.v1.ListFreezesRequest
+	10, // 17: phylactery.riskgate.v1.ControlService.RevokeDecision:input_type -> phylactery.riskgate.v1.RevokeDecisionRequest
+	13, // 18: phylactery.riskgate.v1.ControlService.ListUndoFailures:input_type -> phylactery.riskgate.v1.ListUndoFailuresRequest
+	15, // 19: phylactery.riskgate.v1.ControlService.ClearUndoFailure:input_type -> phylactery.riskgate.v1.ClearUndoFailureRequest
+	17, // 20: phylactery.riskgate.v1.ControlService.ListSinks:input_type -> phylactery.riskgate.v1.ListSinksRequest
+	5,  // 21: phylactery.riskgate.v1.ControlService.Freeze:output_type -> phylactery.riskgate.v1.FreezeResponse
+	7,  // 22: phylactery.riskgate.v1.ControlService.Unfreeze:output_type -> phylactery.riskgate.v1.UnfreezeResponse
+	9,  // 23: phylactery.riskgate.v1.ControlService.ListFreezes:output_type -> phylactery.riskgate.v1.ListFreezesResponse
+	11, // 24: phylactery.riskgate.v1.ControlService.RevokeDecision:output_type -> phylactery.riskgate.v1.RevokeDecisionResponse
+	14, // 25: phylactery.riskgate.v1.ControlService.ListUndoFailures:output_type -> phylactery.riskgate.v1.ListUndoFailuresResponse
+	16, // 26: phylactery.riskgate.v1.ControlService.ClearUndoFailure:output_type -> phylactery.riskgate.v1.ClearUndoFailureResponse
+	18, // 27: phylactery.riskgate.v1.ControlService.ListSinks:output_type -> phylactery.riskgate.v1.ListSinksResponse
+	21, // [21:28] is the sub-list for method output_type
+	14, // [14:21] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_phylactery_riskgate_v1_control_proto_init() }
@@ -1207,8 +1555,8 @@ func file_phylactery_riskgate_v1_control_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_phylactery_riskgate_v1_control_proto_rawDesc), len(file_phylactery_riskgate_v1_control_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   15,
+			NumEnums:      2,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	ControlService_RevokeDecision_FullMethodName   = "/phylactery.riskgate.v1.ControlService/RevokeDecision"
 	ControlService_ListUndoFailures_FullMethodName = "/phylactery.riskgate.v1.ControlService/ListUndoFailures"
 	ControlService_ClearUndoFailure_FullMethodName = "/phylactery.riskgate.v1.ControlService/ClearUndoFailure"
+	ControlService_ListSinks_FullMethodName        = "/phylactery.riskgate.v1.ControlService/ListSinks"
 )
 
 // ControlServiceClient is the client API for ControlService service.
@@ -60,6 +61,9 @@ type ControlServiceClient interface {
 	// ClearUndoFailure trusts the undo of a tool again, in one tenant. Requires the role operator, policy_admin or
 	// installation_operator. Repeating it has no effect.
 	ClearUndoFailure(ctx context.Context, in *ClearUndoFailureRequest, opts ...grpc.CallOption) (*ClearUndoFailureResponse, error)
+	// ListSinks lists the sinks of notices as this process knows them: what waits for each, what was sent in a week, and
+	// why one takes nothing. Requires the role installation_operator.
+	ListSinks(ctx context.Context, in *ListSinksRequest, opts ...grpc.CallOption) (*ListSinksResponse, error)
 }
 
 type controlServiceClient struct {
@@ -130,6 +134,16 @@ func (c *controlServiceClient) ClearUndoFailure(ctx context.Context, in *ClearUn
 	return out, nil
 }
 
+func (c *controlServiceClient) ListSinks(ctx context.Context, in *ListSinksRequest, opts ...grpc.CallOption) (*ListSinksResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListSinksResponse)
+	err := c.cc.Invoke(ctx, ControlService_ListSinks_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ControlServiceServer is the server API for ControlService service.
 // All implementations must embed UnimplementedControlServiceServer
 // for forward compatibility.
@@ -161,6 +175,9 @@ type ControlServiceServer interface {
 	// ClearUndoFailure trusts the undo of a tool again, in one tenant. Requires the role operator, policy_admin or
 	// installation_operator. Repeating it has no effect.
 	ClearUndoFailure(context.Context, *ClearUndoFailureRequest) (*ClearUndoFailureResponse, error)
+	// ListSinks lists the sinks of notices as this process knows them: what waits for each, what was sent in a week, and
+	// why one takes nothing. Requires the role installation_operator.
+	ListSinks(context.Context, *ListSinksRequest) (*ListSinksResponse, error)
 	mustEmbedUnimplementedControlServiceServer()
 }
 
@@ -188,6 +205,9 @@ func (UnimplementedControlServiceServer) ListUndoFailures(context.Context, *List
 }
 func (UnimplementedControlServiceServer) ClearUndoFailure(context.Context, *ClearUndoFailureRequest) (*ClearUndoFailureResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ClearUndoFailure not implemented")
+}
+func (UnimplementedControlServiceServer) ListSinks(context.Context, *ListSinksRequest) (*ListSinksResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListSinks not implemented")
 }
 func (UnimplementedControlServiceServer) mustEmbedUnimplementedControlServiceServer() {}
 func (UnimplementedControlServiceServer) testEmbeddedByValue()                        {}
@@ -318,6 +338,24 @@ func _ControlService_ClearUndoFailure_Handler(srv interface{}, ctx context.Conte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ControlService_ListSinks_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListSinksRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServiceServer).ListSinks(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ControlService_ListSinks_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServiceServer).ListSinks(ctx, req.(*ListSinksRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ControlService_ServiceDesc is the grpc.ServiceDesc for ControlService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -348,6 +386,10 @@ var ControlService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ClearUndoFailure",
 			Handler:    _ControlService_ClearUndoFailure_Handler,
+		},
+		{
+			MethodName: "ListSinks",
+			Handler:    _ControlService_ListSinks_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

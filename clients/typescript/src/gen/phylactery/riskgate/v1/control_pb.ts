@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file phylactery/riskgate/v1/control.proto.
  */
 export const file_phylactery_riskgate_v1_control: GenFile = /*@__PURE__*/
-  fileDesc("CiRwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL2NvbnRyb2wucHJvdG8SFnBoeWxhY3Rlcnkucmlza2dhdGUudjEiYAoMRnJlZXplVGFyZ2V0EjIKBXNjb3BlGAEgASgOMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVTY29wZRIOCgZ0ZW5hbnQYAiABKAkSDAoEbmFtZRgDIAEoCSLFAQoGRnJlZXplEjQKBnRhcmdldBgBIAEoCzIkLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRnJlZXplVGFyZ2V0Ei8KC2ZyZWV6ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglmcm96ZW5fYnkYAyABKAkSGAoQZnJvemVuX2J5X3RlbmFudBgEIAEoCRIXCg9ieV9pbnN0YWxsYXRpb24YBSABKAgSDgoGcmVhc29uGAYgASgJIlUKDUZyZWV6ZVJlcXVlc3QSNAoGdGFyZ2V0GAEgASgLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVUYXJnZXQSDgoGcmVhc29uGAIgASgJIqABCg5GcmVlemVSZXNwb25zZRIuCgZmcmVlemUYASABKAsyHi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkZyZWV6ZRIWCg5hbHJlYWR5X2Zyb3plbhgCIAEoCBINCgVrbm93bhgDIAEoCBIPCgdydW5uaW5nGAQgASgFEhMKC2F1ZGl0X2luZGV4GAUgASgDEhEKCWF1ZGl0X2xvZxgGIAEoCSJXCg9VbmZyZWV6ZVJlcXVlc3QSNAoGdGFyZ2V0GAEgASgLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVUYXJnZXQSDgoGcmVhc29uGAIgASgJIlAKEFVuZnJlZXplUmVzcG9uc2USFAoMc3RpbGxfZnJvemVuGAEgASgIEhMKC2F1ZGl0X2luZGV4GAIgASgDEhEKCWF1ZGl0X2xvZxgDIAEoCSIUChJMaXN0RnJlZXplc1JlcXVlc3QiRgoTTGlzdEZyZWV6ZXNSZXNwb25zZRIvCgdmcmVlemVzGAEgAygLMh4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemUiTAoVUmV2b2tlRGVjaXNpb25SZXF1ZXN0EhMKC2RlY2lzaW9uX2lkGAEgASgJEg4KBnRlbmFudBgCIAEoCRIOCgZyZWFzb24YAyABKAkibgoWUmV2b2tlRGVjaXNpb25SZXNwb25zZRIXCg9hbHJlYWR5X3Jldm9rZWQYASABKAgSEwoLYXBwcm92YWxfaWQYAiABKAkSEwoLYXVkaXRfaW5kZXgYAyABKAMSEQoJYXVkaXRfbG9nGAQgASgJIpUBCgtVbmRvRmFpbHVyZRIMCgR0b29sGAEgASgJEg4KBnRlbmFudBgCIAEoCRItCglmYWlsX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDGV4ZWN1dGlvbl9pZBgEIAEoCRISCgplcnJvcl9jb2RlGAUgASgJEg8KB3N1YmplY3QYBiABKAkiKQoXTGlzdFVuZG9GYWlsdXJlc1JlcXVlc3QSDgoGdGVuYW50GAEgASgJIlEKGExpc3RVbmRvRmFpbHVyZXNSZXNwb25zZRI1CghmYWlsdXJlcxgBIAMoCzIjLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuVW5kb0ZhaWx1cmUiRwoXQ2xlYXJVbmRvRmFpbHVyZVJlcXVlc3QSDAoEdG9vbBgBIAEoCRIOCgZ0ZW5hbnQYAiABKAkSDgoGcmVhc29uGAMgASgJIlMKGENsZWFyVW5kb0ZhaWx1cmVSZXNwb25zZRIPCgdjbGVhcmVkGAEgASgIEhMKC2F1ZGl0X2luZGV4GAIgASgDEhEKCWF1ZGl0X2xvZxgDIAEoCSqgAQoLRnJlZXplU2NvcGUSHAoYRlJFRVpFX1NDT1BFX1VOU1BFQ0lGSUVEEAASFAoQRlJFRVpFX1NDT1BFX0FMTBABEhcKE0ZSRUVaRV9TQ09QRV9URU5BTlQQAhIVChFGUkVFWkVfU0NPUEVfVVNFUhADEhUKEUZSRUVaRV9TQ09QRV9UT09MEAQSFgoSRlJFRVpFX1NDT1BFX0FDVE9SEAUyjwUKDkNvbnRyb2xTZXJ2aWNlElcKBkZyZWV6ZRIlLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRnJlZXplUmVxdWVzdBomLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRnJlZXplUmVzcG9uc2USXQoIVW5mcmVlemUSJy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlVuZnJlZXplUmVxdWVzdBooLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuVW5mcmVlemVSZXNwb25zZRJmCgtMaXN0RnJlZXplcxIqLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTGlzdEZyZWV6ZXNSZXF1ZXN0GisucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5MaXN0RnJlZXplc1Jlc3BvbnNlEm8KDlJldm9rZURlY2lzaW9uEi0ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZXZva2VEZWNpc2lvblJlcXVlc3QaLi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJldm9rZURlY2lzaW9uUmVzcG9uc2USdQoQTGlzdFVuZG9GYWlsdXJlcxIvLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTGlzdFVuZG9GYWlsdXJlc1JlcXVlc3QaMC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkxpc3RVbmRvRmFpbHVyZXNSZXNwb25zZRJ1ChBDbGVhclVuZG9GYWlsdXJlEi8ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5DbGVhclVuZG9GYWlsdXJlUmVxdWVzdBowLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQ2xlYXJVbmRvRmFpbHVyZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("CiRwaHlsYWN0ZXJ5L3Jpc2tnYXRlL3YxL2NvbnRyb2wucHJvdG8SFnBoeWxhY3Rlcnkucmlza2dhdGUudjEiYAoMRnJlZXplVGFyZ2V0EjIKBXNjb3BlGAEgASgOMiMucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVTY29wZRIOCgZ0ZW5hbnQYAiABKAkSDAoEbmFtZRgDIAEoCSLFAQoGRnJlZXplEjQKBnRhcmdldBgBIAEoCzIkLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRnJlZXplVGFyZ2V0Ei8KC2ZyZWV6ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglmcm96ZW5fYnkYAyABKAkSGAoQZnJvemVuX2J5X3RlbmFudBgEIAEoCRIXCg9ieV9pbnN0YWxsYXRpb24YBSABKAgSDgoGcmVhc29uGAYgASgJIlUKDUZyZWV6ZVJlcXVlc3QSNAoGdGFyZ2V0GAEgASgLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVUYXJnZXQSDgoGcmVhc29uGAIgASgJIqABCg5GcmVlemVSZXNwb25zZRIuCgZmcmVlemUYASABKAsyHi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkZyZWV6ZRIWCg5hbHJlYWR5X2Zyb3plbhgCIAEoCBINCgVrbm93bhgDIAEoCBIPCgdydW5uaW5nGAQgASgFEhMKC2F1ZGl0X2luZGV4GAUgASgDEhEKCWF1ZGl0X2xvZxgGIAEoCSJXCg9VbmZyZWV6ZVJlcXVlc3QSNAoGdGFyZ2V0GAEgASgLMiQucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemVUYXJnZXQSDgoGcmVhc29uGAIgASgJIlAKEFVuZnJlZXplUmVzcG9uc2USFAoMc3RpbGxfZnJvemVuGAEgASgIEhMKC2F1ZGl0X2luZGV4GAIgASgDEhEKCWF1ZGl0X2xvZxgDIAEoCSIUChJMaXN0RnJlZXplc1JlcXVlc3QiRgoTTGlzdEZyZWV6ZXNSZXNwb25zZRIvCgdmcmVlemVzGAEgAygLMh4ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5GcmVlemUiTAoVUmV2b2tlRGVjaXNpb25SZXF1ZXN0EhMKC2RlY2lzaW9uX2lkGAEgASgJEg4KBnRlbmFudBgCIAEoCRIOCgZyZWFzb24YAyABKAkibgoWUmV2b2tlRGVjaXNpb25SZXNwb25zZRIXCg9hbHJlYWR5X3Jldm9rZWQYASABKAgSEwoLYXBwcm92YWxfaWQYAiABKAkSEwoLYXVkaXRfaW5kZXgYAyABKAMSEQoJYXVkaXRfbG9nGAQgASgJIpUBCgtVbmRvRmFpbHVyZRIMCgR0b29sGAEgASgJEg4KBnRlbmFudBgCIAEoCRItCglmYWlsX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDGV4ZWN1dGlvbl9pZBgEIAEoCRISCgplcnJvcl9jb2RlGAUgASgJEg8KB3N1YmplY3QYBiABKAkiKQoXTGlzdFVuZG9GYWlsdXJlc1JlcXVlc3QSDgoGdGVuYW50GAEgASgJIlEKGExpc3RVbmRvRmFpbHVyZXNSZXNwb25zZRI1CghmYWlsdXJlcxgBIAMoCzIjLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuVW5kb0ZhaWx1cmUiRwoXQ2xlYXJVbmRvRmFpbHVyZVJlcXVlc3QSDAoEdG9vbBgBIAEoCRIOCgZ0ZW5hbnQYAiABKAkSDgoGcmVhc29uGAMgASgJIlMKGENsZWFyVW5kb0ZhaWx1cmVSZXNwb25zZRIPCgdjbGVhcmVkGAEgASgIEhMKC2F1ZGl0X2luZGV4GAIgASgDEhEKCWF1ZGl0X2xvZxgDIAEoCSISChBMaXN0U2lua3NSZXF1ZXN0IkYKEUxpc3RTaW5rc1Jlc3BvbnNlEjEKBXNpbmtzGAEgAygLMiIucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5Ob3RpY2VTaW5rIuQCCgpOb3RpY2VTaW5rEgwKBG5hbWUYASABKAkSDAoEa2luZBgCIAEoCRINCgVwbGFjZRgDIAEoCRIwCgVzdGF0ZRgEIAEoDjIhLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuU2lua1N0YXRlEg8KB3dhaXRpbmcYBSABKAMSLwoLb2xkZXN0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHNlbnQYByABKAMSEAoIZ2l2ZW5fdXAYCCABKAMSDwoHZHJvcHBlZBgJIAEoAxIuCgp0YWtlbl90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIxCg1mYWlsaW5nX3NpbmNlGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgplcnJvcl9jb2RlGAwgASgJEg8KB21lc3NhZ2UYDSABKAkqoAEKC0ZyZWV6ZVNjb3BlEhwKGEZSRUVaRV9TQ09QRV9VTlNQRUNJRklFRBAAEhQKEEZSRUVaRV9TQ09QRV9BTEwQARIXChNGUkVFWkVfU0NPUEVfVEVOQU5UEAISFQoRRlJFRVpFX1NDT1BFX1VTRVIQAxIVChFGUkVFWkVfU0NPUEVfVE9PTBAEEhYKEkZSRUVaRV9TQ09QRV9BQ1RPUhAFKrkBCglTaW5rU3RhdGUSGgoWU0lOS19TVEFURV9VTlNQRUNJRklFRBAAEhUKEVNJTktfU1RBVEVfVU5VU0VEEAESEQoNU0lOS19TVEFURV9PSxACEhYKElNJTktfU1RBVEVfRkFJTElORxADEhcKE1NJTktfU1RBVEVfRElTQUJMRUQQBBIWChJTSU5LX1NUQVRFX0NIQU5HRUQQBRIdChlTSU5LX1NUQVRFX05PVF9DT05GSUdVUkVEEAYy8QUKDkNvbnRyb2xTZXJ2aWNlElcKBkZyZWV6ZRIlLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRnJlZXplUmVxdWVzdBomLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuRnJlZXplUmVzcG9uc2USXQoIVW5mcmVlemUSJy5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlVuZnJlZXplUmVxdWVzdBooLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuVW5mcmVlemVSZXNwb25zZRJmCgtMaXN0RnJlZXplcxIqLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTGlzdEZyZWV6ZXNSZXF1ZXN0GisucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5MaXN0RnJlZXplc1Jlc3BvbnNlEm8KDlJldm9rZURlY2lzaW9uEi0ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5SZXZva2VEZWNpc2lvblJlcXVlc3QaLi5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLlJldm9rZURlY2lzaW9uUmVzcG9uc2USdQoQTGlzdFVuZG9GYWlsdXJlcxIvLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTGlzdFVuZG9GYWlsdXJlc1JlcXVlc3QaMC5waHlsYWN0ZXJ5LnJpc2tnYXRlLnYxLkxpc3RVbmRvRmFpbHVyZXNSZXNwb25zZRJ1ChBDbGVhclVuZG9GYWlsdXJlEi8ucGh5bGFjdGVyeS5yaXNrZ2F0ZS52MS5DbGVhclVuZG9GYWlsdXJlUmVxdWVzdBowLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuQ2xlYXJVbmRvRmFpbHVyZVJlc3BvbnNlEmAKCUxpc3RTaW5rcxIoLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTGlzdFNpbmtzUmVxdWVzdBopLnBoeWxhY3Rlcnkucmlza2dhdGUudjEuTGlzdFNpbmtzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * FreezeTarget identifies the calls to freeze.
@@ -542,6 +542,147 @@ export const ClearUndoFailureResponseSchema: GenMessage<ClearUndoFailureResponse
   messageDesc(file_phylactery_riskgate_v1_control, 14);
 
 /**
+ * ListSinksRequest requests the sinks.
+ *
+ * @generated from message phylactery.riskgate.v1.ListSinksRequest
+ */
+export type ListSinksRequest = Message<"phylactery.riskgate.v1.ListSinksRequest"> & {
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.ListSinksRequest.
+ * Use `create(ListSinksRequestSchema)` to create a new message.
+ */
+export const ListSinksRequestSchema: GenMessage<ListSinksRequest> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_control, 15);
+
+/**
+ * ListSinksResponse contains the sinks.
+ *
+ * @generated from message phylactery.riskgate.v1.ListSinksResponse
+ */
+export type ListSinksResponse = Message<"phylactery.riskgate.v1.ListSinksResponse"> & {
+  /**
+   * sinks are the sinks of the file, and those for which something waits or was dropped, by name.
+   *
+   * @generated from field: repeated phylactery.riskgate.v1.NoticeSink sinks = 1;
+   */
+  sinks: NoticeSink[];
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.ListSinksResponse.
+ * Use `create(ListSinksResponseSchema)` to create a new message.
+ */
+export const ListSinksResponseSchema: GenMessage<ListSinksResponse> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_control, 16);
+
+/**
+ * NoticeSink is one sink of notices.
+ *
+ * @generated from message phylactery.riskgate.v1.NoticeSink
+ */
+export type NoticeSink = Message<"phylactery.riskgate.v1.NoticeSink"> & {
+  /**
+   * name is its name in notices.yaml.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * kind is webhook, slack, teams, discord, ntfy or email; empty if it is not in the file.
+   *
+   * @generated from field: string kind = 2;
+   */
+  kind: string;
+
+  /**
+   * place is scheme, host and port, without what may be a secret; empty if it is not in the file.
+   *
+   * @generated from field: string place = 3;
+   */
+  place: string;
+
+  /**
+   * state is how it does.
+   *
+   * @generated from field: phylactery.riskgate.v1.SinkState state = 4;
+   */
+  state: SinkState;
+
+  /**
+   * waiting is the number of notices that are due.
+   *
+   * @generated from field: int64 waiting = 5;
+   */
+  waiting: bigint;
+
+  /**
+   * oldest_time is when the oldest of them was due. Unset if nothing waits.
+   *
+   * @generated from field: google.protobuf.Timestamp oldest_time = 6;
+   */
+  oldestTime?: Timestamp | undefined;
+
+  /**
+   * sent is how many it took in 7 days.
+   *
+   * @generated from field: int64 sent = 7;
+   */
+  sent: bigint;
+
+  /**
+   * given_up is how many were given up in 7 days.
+   *
+   * @generated from field: int64 given_up = 8;
+   */
+  givenUp: bigint;
+
+  /**
+   * dropped is how many were dropped in 7 days because no sink of the file had this name.
+   *
+   * @generated from field: int64 dropped = 9;
+   */
+  dropped: bigint;
+
+  /**
+   * taken_time is when it last took one. Unset if it never did.
+   *
+   * @generated from field: google.protobuf.Timestamp taken_time = 10;
+   */
+  takenTime?: Timestamp | undefined;
+
+  /**
+   * failing_since is when the first of the tries failed that failed since. Unset if the last did not.
+   *
+   * @generated from field: google.protobuf.Timestamp failing_since = 11;
+   */
+  failingSince?: Timestamp | undefined;
+
+  /**
+   * error_code is why the last one failed: TIMEOUT, HTTP_500. Empty if it did not.
+   *
+   * @generated from field: string error_code = 12;
+   */
+  errorCode: string;
+
+  /**
+   * message says the same for people.
+   *
+   * @generated from field: string message = 13;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message phylactery.riskgate.v1.NoticeSink.
+ * Use `create(NoticeSinkSchema)` to create a new message.
+ */
+export const NoticeSinkSchema: GenMessage<NoticeSink> = /*@__PURE__*/
+  messageDesc(file_phylactery_riskgate_v1_control, 17);
+
+/**
  * FreezeScope is what a freeze stops.
  *
  * @generated from enum phylactery.riskgate.v1.FreezeScope
@@ -596,6 +737,68 @@ export enum FreezeScope {
  */
 export const FreezeScopeSchema: GenEnum<FreezeScope> = /*@__PURE__*/
   enumDesc(file_phylactery_riskgate_v1_control, 0);
+
+/**
+ * SinkState is how a sink does.
+ *
+ * @generated from enum phylactery.riskgate.v1.SinkState
+ */
+export enum SinkState {
+  /**
+   * SINK_STATE_UNSPECIFIED is not used.
+   *
+   * @generated from enum value: SINK_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * SINK_STATE_UNUSED has taken nothing yet, and nothing failed.
+   *
+   * @generated from enum value: SINK_STATE_UNUSED = 1;
+   */
+  UNUSED = 1,
+
+  /**
+   * SINK_STATE_OK took its last notice.
+   *
+   * @generated from enum value: SINK_STATE_OK = 2;
+   */
+  OK = 2,
+
+  /**
+   * SINK_STATE_FAILING did not take its last notice, which is tried again.
+   *
+   * @generated from enum value: SINK_STATE_FAILING = 3;
+   */
+  FAILING = 3,
+
+  /**
+   * SINK_STATE_DISABLED said that it is gone, and gets nothing until it is resumed.
+   *
+   * @generated from enum value: SINK_STATE_DISABLED = 4;
+   */
+  DISABLED = 4,
+
+  /**
+   * SINK_STATE_CHANGED has other settings in another replica.
+   *
+   * @generated from enum value: SINK_STATE_CHANGED = 5;
+   */
+  CHANGED = 5,
+
+  /**
+   * SINK_STATE_NOT_CONFIGURED is not in the file, and something waits for it: it is dropped after a day.
+   *
+   * @generated from enum value: SINK_STATE_NOT_CONFIGURED = 6;
+   */
+  NOT_CONFIGURED = 6,
+}
+
+/**
+ * Describes the enum phylactery.riskgate.v1.SinkState.
+ */
+export const SinkStateSchema: GenEnum<SinkState> = /*@__PURE__*/
+  enumDesc(file_phylactery_riskgate_v1_control, 1);
 
 /**
  * ControlService stops calls without a policy change. A stop is durable and recorded before the response is sent, and
@@ -675,6 +878,17 @@ export const ControlService: GenService<{
     methodKind: "unary";
     input: typeof ClearUndoFailureRequestSchema;
     output: typeof ClearUndoFailureResponseSchema;
+  },
+  /**
+   * ListSinks lists the sinks of notices as this process knows them: what waits for each, what was sent in a week, and
+   * why one takes nothing. Requires the role installation_operator.
+   *
+   * @generated from rpc phylactery.riskgate.v1.ControlService.ListSinks
+   */
+  listSinks: {
+    methodKind: "unary";
+    input: typeof ListSinksRequestSchema;
+    output: typeof ListSinksResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_phylactery_riskgate_v1_control, 0);
