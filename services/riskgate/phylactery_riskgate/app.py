@@ -136,11 +136,11 @@ class RiskGate:
         fault is the reason why the bundle folder holds no usable bundle. Raise audit.LogError if keys and database do
         not belong together, HeadsDisagree if a log differs from its signed head, and StartError and DomainErrors.
         """
-        core, believed = self.core, self.keys.ring.verifying.values()
+        core = self.core
 
         def open_(connection: Connection) -> int:
             now_us = core.clock.now_us()
-            open_log(connection, self.audit, core.votes.adopt, believed=believed, now_us=now_us, joining=True)
+            open_log(connection, self.audit, core.votes.adopt, now_us=now_us, joining=True)
             return newest_us(connection) - now_us
 
         behind_us = await core.write(open_)

@@ -14,6 +14,8 @@ import sqlalchemy as sa
 from phylactery.riskgate.v1 import types_pb2
 from structlog.testing import capture_logs
 
+from tests.support.riskgate.command import run
+
 WIPE = ("wipe", '{"path":"tmp"}')
 PAY = ("pay", '{"to":"bob"}')
 State = types_pb2.ApprovalState
@@ -141,9 +143,10 @@ async def test_votes_of_an_earlier_version_count_where_the_log_tells_of_them_and
     await gate.stop()
     shutil.rmtree(gate.settings.heads_dir)
     (gate.settings.heads_dir.parent / "heads.begun").unlink()  # as an earlier version left it
+    assert run("audit", "adopt", "--reason", "an old database", "--data-dir", gate.folder).exit_code == 0
     gate = await make_gate(clock=gate.clock)
     ana = gate.person("ana")
-    assert [record["votes"] for record in gate.records("heads_adopted")] == [1]
+    assert sum(record["votes"] for record in gate.records("heads_adopted")) == 1
     assert (await ana.evaluate(call(*PAY), approval=told.id)).permit
     refusal = await refused(ana.evaluate(call("pay", '{"to":"eve"}', "c2"), approval=forged.id))
     assert refusal.metadata["factor"] == "vote"

@@ -86,6 +86,7 @@ async def test_a_forger_with_the_keys_and_the_kept_heads_gets_no_cosignature_for
     in_file(gate.folder, rewrite)
     shutil.rmtree(gate.settings.heads_dir)
     (gate.settings.heads_dir.parent / "heads.begun").unlink()  # what else but a witness holds is in their hands
+    assert command("audit", "adopt", "--reason", "theirs", "--data-dir", gate.folder).exit_code == 0
     again = await make_gate(port=port)
     assert again.riskgate.problem == ""
     code, said = await ask()

@@ -12,7 +12,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,11 +26,10 @@ from phylactery_chassis.telemetry.logs import get_logger
 from phylactery_chassis.util.durable_files import append_line, sync_folder
 from sqlalchemy.engine import Connection
 
-from phylactery_riskgate.audit.checkpoint import Checkpoint, NoteError, UnknownKeyError, Verifier, open_note, sign_note
+from phylactery_riskgate.audit.checkpoint import Checkpoint, sign_note
 from phylactery_riskgate.audit.merkle import EMPTY_ROOT, HASH_BYTES, Frontier, verify_consistency
 from phylactery_riskgate.audit.proofs import Tree
 from phylactery_riskgate.store import audit as rows
-from phylactery_riskgate.store.audit_search import newest_checkpoint
 
 _SUFFIX = ".heads"
 _BEGUN = "begun"
@@ -172,11 +171,11 @@ class HeadStore:
 
     @property
     def begun(self) -> bool:
-        """Return True if the logs of the database were adopted once: since then each has its file from the start."""
+        """Return True if a version that keeps heads has served here: votes from before have their proofs since then."""
         return any(one.exists() for one in self._marks)
 
     def begin(self) -> None:
-        """Mark that nothing is adopted from now on without an operator. Raise Unavailable STORE_UNAVAILABLE.
+        """Mark that no vote without a proof is adopted from now on. Raise Unavailable STORE_UNAVAILABLE.
 
         Installations of earlier versions get the mark in the folder of the keys at their next start. Where that folder
         is read-only, it has no mark, which is logged.
@@ -235,10 +234,10 @@ def missing(store: HeadStore, log: str) -> HeadsDisagree:
     """Return the error for a log with entries whose file of kept heads is missing."""
     return HeadsDisagree(
         f"the audit log '{log}' of this database has entries but no signed head in {store.folder}: the file was "
-        "removed, the log was inserted into the database, or this is another machine that takes the log over. Restore "
-        "the file, or copy the folder from the machine that wrote the log; a replica beside it needs a name of its own "
-        "(RISKGATE_INSTANCE) instead. If neither is possible and you know that the log is correct, run: riskgate audit "
-        f"adopt --log {log} --reason WHY",
+        "removed, the log was inserted into the database, this is another machine that takes the log over, or a "
+        "version before 0.2 wrote it. Restore the file, or copy the folder from the machine that wrote the log; a "
+        "replica beside it needs a name of its own (RISKGATE_INSTANCE) instead. If neither is possible and you know "
+        f"that the log is correct, run: riskgate audit adopt --log {log} --reason WHY",
         log,
     )
 
@@ -252,28 +251,6 @@ def not_kept(store: HeadStore, log: str) -> NotFound:
         f"{log} --reason WHY",
         metadata={"log": log},
     )
-
-
-def adopt_all(connection: Connection, store: HeadStore, issuer: str, believed: Iterable[bytes]) -> dict[str, KeptHead]:
-    """Adopt the heads of an issuer's logs from the database if none was ever kept, and return them.
-
-    They must agree with earlier signed heads. Raise HeadsDisagree if they do not, and as HeadStore.opened.
-    """
-    keys = list(believed)
-    adopted: dict[str, KeptHead] = {}
-    for name in rows.log_names(connection):
-        head = rows.find_head(connection, name)
-        if not of_issuer(name, issuer) or head is None or not head.frontier.size:
-            continue
-        _require_signed_before(connection, store, name, head.frontier, keys)
-        with store.opened(name) as file:
-            last = file.last()
-            if last is None:
-                last = KeptHead.of(head.frontier, adopted="first start")
-                file.append(last)
-        if last.adopted:
-            adopted[name] = last
-    return adopted
 
 
 def adopt(connection: Connection, store: HeadStore, log: str, signer: Ed25519PrivateKey, reason: str) -> KeptHead:
@@ -325,22 +302,6 @@ def read_notes(lines: Sequence[str]) -> list[str]:
         if head.note:
             notes.append(head.note)
     return notes
-
-
-def _require_signed_before(
-    connection: Connection, store: HeadStore, log: str, frontier: Frontier, keys: Sequence[bytes]
-) -> None:
-    """Raise HeadsDisagree if the newest signed head in the database itself is forged, or is of another tree."""
-    note = newest_checkpoint(connection, log)
-    if not note:
-        return
-    try:
-        signed = Checkpoint.parse(open_note(note, [Verifier(log, key) for key in keys]))
-    except UnknownKeyError:
-        return  # signed with a key that was revoked or removed
-    except NoteError:
-        raise disagreement(store, log, NOTHING, frontier.size) from None
-    require_growth(connection, store, log, KeptHead(signed.size, signed.root), frontier)
 
 
 def _last(log: str, path: Path, descriptor: int) -> KeptHead | None:

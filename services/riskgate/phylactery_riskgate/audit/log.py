@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -28,7 +28,6 @@ from phylactery_riskgate.audit.heads import (
     NOTHING,
     HeadStore,
     KeptHead,
-    adopt_all,
     check_all,
     missing,
     not_kept,
@@ -135,16 +134,14 @@ class AuditLog:
         self.problem = ""
         """Why nothing can be appended, or empty; cleared when database and kept heads agree again."""
 
-    def open(
-        self, connection: Connection, believed: Iterable[bytes] = (), *, joining: bool = False
-    ) -> dict[str, KeptHead]:
-        """Create or continue the log, and return adopted heads. Raise LogError if a log here has another data key.
+    def open(self, connection: Connection, *, joining: bool = False) -> None:
+        """Create or continue the log. Raise LogError if a log here has another data key.
 
         Under another key, values that a replica's log sealed cannot be opened, and a call a person rejected is not
         recognized. Raise BusyError while another replica creates its log, and HeadsDisagree if a log of the database
-        differs from its kept head. If none was ever kept, the heads in the database are adopted and returned, provided
-        they agree with what the believed keys signed; ``opened`` ends that. A ``joining`` replica, whose log begins
-        here, adopts nothing: it would vouch for logs that others wrote and it never saw.
+        differs from its kept head, or this one has entries and none was ever kept: that cannot be told from a log whose
+        kept heads were all removed, with what says that there were any. For a ``joining`` replica, whose log begins
+        here, it is no first start: it would vouch for votes that others noted and it never saw.
         """
         store = self._store
         head = rows.find_head(connection, self.name, lock=True)
@@ -164,18 +161,16 @@ class AuditLog:
             rows.create_log(connection, self.name, self._data_key_id)
         issuer = self.name.partition("/")[0]
         self._first = not store.begun and not (joining and head is None)
-        adopted = adopt_all(connection, store, issuer, believed) if self._first else {}
         check_all(connection, store, issuer)
         self._begin_file(connection, Frontier() if head is None else head.frontier)
-        return adopted
 
     @property
     def first_start(self) -> bool:
-        """Return True if the database that was opened is one of an earlier version, which kept no heads."""
+        """Return True if no version that proves votes has served here before."""
         return self._first
 
     def opened(self) -> None:
-        """End adoption, once what ``open`` adopted is on record."""
+        """End the adoption of votes, once it is on record."""
         self._store.begin()
 
     def _begin_file(self, connection: Connection, frontier: Frontier) -> None:
@@ -392,21 +387,19 @@ def open_log(
     audit: AuditLog,
     adopt_votes: Callable[[Connection], int],
     *,
-    believed: Iterable[bytes],
     now_us: int,
     joining: bool = False,
 ) -> None:
     """Open a log within a write; call AuditLog.opened after the commit. Raise as AuditLog.open does.
 
-    Data of earlier versions, without kept heads or vote proofs, is adopted on record; adopt_votes returns the number of
-    votes.
+    Votes of earlier versions, without proofs, are adopted on record; adopt_votes returns their number.
     """
-    heads = audit.open(connection, believed, joining=joining)
+    audit.open(connection, joining=joining)
     votes = adopt_votes(connection) if audit.first_start else 0
-    if not heads and not votes:
+    if not votes:
         return
-    body = adoption_body(heads) | {"votes": votes}
-    _log.warning("no head was stored outside the database before: the log is adopted", **body)
+    body = adoption_body({}) | {"votes": votes}
+    _log.warning("votes had no proofs before: those that the log tells of are adopted", **body)
     audit.append(connection, Entry(Kind.HEADS_ADOPTED, now_us, SYSTEM_PRINCIPAL, body))
 
 

@@ -105,7 +105,7 @@ def _record(
         def opened(connection: Connection) -> T:
             now_us = SystemClock().now_us()
             adopt = VoteProofs(ring.data_key).adopt
-            open_log(connection, audit, adopt, believed=ring.verifying.values(), now_us=now_us)
+            open_log(connection, audit, adopt, now_us=now_us)
             return work(connection, audit, ring, now_us)
 
         database = Database(settings.url)
