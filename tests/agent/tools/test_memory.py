@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from phylactery_agent.rules.forgetting import EVERYTHING, forgotten_in
 
 from tests.support.agent.graph import Chat, Died, dies_at, said
 
@@ -21,6 +22,8 @@ async def test_what_is_remembered_is_recalled_in_either_language(chat: Chat) -> 
     assert said(await chat.say("¿qué recuerdas sobre el té?")) == "Lo que recuerdo:\n- 2026-09-21: prefiero el té"
     about_me = said(await chat.say("what do you know about me?"))
     assert about_me.splitlines()[1:] == ["- 2026-09-21: prefiero el té", "- 2026-09-21: my dog is called Nilo"]
+    for asked in ("¿qué guardas de mí?", "what have you stored about me?", "¿qué datos tienes de mí?"):
+        assert said(await chat.say(asked)).splitlines()[1:] == about_me.splitlines()[1:], asked
     assert said(await chat.say("¿qué sabes sobre Marte?")) == "Lo que recuerdo:\n(Nada que coincida con esas palabras.)"
 
 
@@ -65,3 +68,13 @@ async def test_remembering_and_reading_in_one_request_are_two_steps(chat: Chat) 
     state = await chat.say('recuerda que "leer y escribir me gusta" y luego lee a.txt')
     assert [step["status"] for step in state["steps"].values()] == ["done", "done"]
     assert chat.memories.kept == ["leer y escribir me gusta"]
+
+
+def test_all_that_is_kept_is_asked_to_be_forgotten_in_many_words() -> None:
+    many = (
+        "delete everything you know about me",
+        "wipe all you have stored about me",
+        "borra todo lo que guardas de mí",
+    )
+    assert {forgotten_in(words) for words in many} == {EVERYTHING}
+    assert not any(map(forgotten_in, ("delete everything you wrote to a.txt", "delete everything on my desk")))

@@ -31,9 +31,11 @@ _FORGETS: Final = (
         + r"\s+(?P<what>.+?)\s+(?:from|of|out\s+of|de)\s+(?:your|tu|la)\s+(?:memory|memoria)[\s.!?]*$"
     ),
     chat_expression(
-        _LEAD + r"(?:erase|delete|remove|borra(?:r|me)?|elimina(?:r)?|quita(?:r)?)"
-        r"\s+(?:what\s+you\s+(?:know|remember)|lo\s+que\s+(?:sabes|recuerdas)|todo\s+lo\s+que\s+(?:sabes|recuerdas))"
-        r"\s+(?:about|of|de|sobre)\s+(?P<what>.+?)[\s.!?]*$"
+        _LEAD + r"(?:erase|delete|remove|wipe|clear|purge|borra(?:r|me)?|elimina(?:r)?|quita(?:r)?|suprime)"
+        r"\s+(?:(?:what|whatever|everything|anything|all)\s+(?:that\s+)?you(?:\s+have|['’]ve)?"
+        r"(?:\s+(?:know|remember|keep|store|stored|saved|kept))?"
+        r"|(?:todo\s+)?lo\s+que\s+(?:sabes|recuerdas|guardas|tienes(?:\s+guardado)?|has\s+guardado))"
+        r"\s+(?:about|of|on|de|sobre)\s+(?P<what>.+?)[\s.!?]*$"
     ),
 )
 _ALL: Final = chat_expression(

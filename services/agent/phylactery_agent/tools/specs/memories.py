@@ -23,6 +23,14 @@ _AGAIN_ES: Final = r"(?:\s+(?:yo|ahora|ya|otra\s+vez))*"
 _AGAIN_EN: Final = r"(?:\s+(?:now|again|anyway))*"
 _RECALL_ES: Final = r"qu[eé]\s+(?:recuerdas|sabes)"
 _RECALL_EN: Final = r"(?:what\s+do\s+you\s+(?:remember|know)|recall)"
+_KEPT_ES: Final = (
+    r"qu[eé]\s+(?:(?:datos|cosas|informaci[oó]n)\s+)?(?:guardas|almacenas|conservas|has\s+(?:guardado|apuntado|anotado)"
+    r"|tienes(?:\s+(?:guardad[oa]s?|apuntad[oa]s?|anotad[oa]s?))?)"
+)
+_KEPT_EN: Final = (
+    r"what\s+(?:(?:data|things|information)\s+)?(?:do\s+you\s+(?:keep|store|have(?:\s+(?:stored|saved|on\s+file))?)"
+    r"|have\s+you\s+(?:got\s+)?(?:stored|saved|kept|noted)|is\s+(?:stored|saved|kept))"
+)
 _MINE_ES: Final = r"(?:cu[aá]l\s+es|c[oó]mo\s+se\s+llama|qui[eé]n\s+es|cu[aá]ndo\s+es)"
 _MINE_EN: Final = r"(?:what|who|when|where)(?:['’]?s|\s+is|\s+was)"
 _KNOW_ES: Final = r"(?:sabes|recuerdas|te\s+acuerdas\s+de)"
@@ -125,7 +133,7 @@ RECALL: Final = ToolSpec(
         r"where\s+(?:do|did|was)\s+I",
     ),
     patterns=(
-        Pattern("es", _RECALL_ES + r"\s+(?:de|sobre|acerca\s+de)\s+m[ií]"),
+        Pattern("es", r"(?:" + _RECALL_ES + "|" + _KEPT_ES + r")\s+(?:de|sobre|acerca\s+de)\s+m[ií]"),
         Pattern("es", _RECALL_ES + r"\s+(?:de|del|sobre|acerca\s+de(?:l)?)\s+" + _QUERY),
         Pattern("es", r"busca\s+en\s+(?:tu|la)\s+memoria:?\s+" + _QUERY),
         Pattern("es", _MINE_ES + r"\s+mi\s+" + _QUERY),
@@ -153,7 +161,7 @@ RECALL: Final = ToolSpec(
         Pattern(
             "es", r"qu[eé]\s+(?:\pL+\s+)?(?:me\s+)?(?P<query>gusta|encanta|prefiero|odio)(?:\s+m[aá]s)?" + _AGAIN_ES
         ),
-        Pattern("en", _RECALL_EN + r"\s+(?:about|of)\s+me"),
+        Pattern("en", r"(?:" + _RECALL_EN + "|" + _KEPT_EN + r")\s+(?:about|of|on)\s+me"),
         Pattern("en", _RECALL_EN + r"\s+(?:about|of)\s+" + _QUERY),
         Pattern("en", r"search\s+(?:your\s+)?memory\s+for:?\s+" + _QUERY),
         Pattern("en", _MINE_EN + r"\s+my\s+" + _QUERY),
