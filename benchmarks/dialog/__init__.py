@@ -1,29 +1,37 @@
 """Conversation: what is read of messages, measured on published sets beside what a simple rule or a library reads.
 
-The turns of static mode are in benchmarks/data. The other data lies outside the project, in a folder ``dialog`` below
-PHYLACTERY_DATA_DIR, one JSON object a line.
+The project's own turns are in benchmarks/data. The other data lies outside the project, in a folder ``dialog`` below
+PHYLACTERY_DATA_DIR, one JSON object a line. BENCH_PARTS names the parts that are run, all without it.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from benchmarks.corpora import folder
-from benchmarks.dialog import routing, static_turns, talk, values
+from benchmarks.dialog import answers, figures, routing, static_turns, talk, values
 
+OWN: Final[Mapping[str, Callable[[], None]]] = {"static": static_turns.run, "answers": answers.run}
+"""The parts that play the project's own turns."""
 PARTS: Final[Mapping[str, Callable[[Path], None]]] = {"values": values.run, "talk": talk.run, "routing": routing.run}
-"""The parts of the suite by their names; each takes the folder of the data and prints its lines."""
+"""The other parts by their names; each takes the folder of the data and prints its lines."""
 
 
 async def run() -> None:
-    """Print the lines of static mode and of every part, or report on standard error that the data is missing."""
-    static_turns.run()
+    """Print the lines of every part, or report on standard error that the data is missing."""
+    wanted = os.environ.get("BENCH_PARTS", "").split() or [*OWN, *PARTS]
+    for name, own in OWN.items():
+        if name in wanted:
+            own()
     home = folder("dialog")
-    if not home.is_dir():
+    if home.is_dir():
+        for name, part in PARTS.items():
+            if name in wanted:
+                part(home)
+    else:
         sys.stderr.write(f"dialog: no data in {home}; name the folder above it in PHYLACTERY_DATA_DIR\n")
-        return
-    for part in PARTS.values():
-        part(home)
+    figures.write_failures()
