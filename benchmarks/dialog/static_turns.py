@@ -12,10 +12,9 @@ import json
 import os
 import re
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -23,23 +22,17 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import grpc
 import yaml
-from phylactery.agent.v1 import chat_pb2, chat_pb2_grpc
 from phylactery_agent.rules.planner import read_request
-from phylactery_agent.tools.named_folders import make_person_folder
 from phylactery_agent.tools.registry import ToolRegistry
-from phylactery_chassis.util.ids import new_id
 from phylactery_chassis.util.messages import read_messages
-from phylactery_cli.supervisor import Stack, running
 
+from benchmarks.dialog.served import Served, served
 from benchmarks.measure import emit
-from benchmarks.stack import FREE_PORTS, QUIET
 
 Outcome = Literal["understood", "not_understood", "something_else"]
 Row = Mapping[str, Any]
 DATA: Final = Path(__file__).parents[1] / "data" / "dialog" / "static_turns.jsonl"
-_TIMEOUT: Final = 60.0
 _TOOLS: Final[Mapping[str, frozenset[str]]] = {
     "list_files": frozenset({"list_dir"}),
     "read_file": frozenset({"read_file"}),
@@ -135,10 +128,9 @@ def run(turns: Path | None = None) -> None:
     rows = [json.loads(line) for line in lines if line]
     with (
         resources.as_file(resources.files("phylactery_forms") / "samples") as forms,
-        _services(forms) as stack,
-        closing(grpc.insecure_channel(stack.target("agent"))) as channel,
+        served(forms) as running,
     ):
-        told = _told(chat_pb2_grpc.ChatServiceStub(channel), stack, rows)
+        told = _told(running, rows)
     for name, of_set in groupby(told, key=lambda one: str(one.row.get("set", "")) or "?"):
         found = list(of_set)
         counted = Counter(one.outcome for one in found)
@@ -174,45 +166,18 @@ class _Turn:
     outcome: Outcome
 
 
-def _services(forms: Path) -> Any:
-    env = {**QUIET, "agent": {**QUIET["agent"], "AGENT_FORMS_DIR": str(forms)}}
-    folder = tempfile.mkdtemp(prefix="phylactery-bench-")
-    return running(Stack(Path(folder), FREE_PORTS, extra_env=env))
-
-
-def _told(chat: chat_pb2_grpc.ChatServiceStub, stack: Stack, rows: Sequence[Row]) -> list[_Turn]:
+def _told(running: Served, rows: Sequence[Row]) -> list[_Turn]:
     """Say the turns, each conversation as another tenant's person, who has a folder of their own."""
     messages = {language: _Messages(language) for language in ("en", "es")}
     told: list[_Turn] = []
     for name, of_conversation in groupby(rows, key=lambda row: f"{row.get('set', '')}-{row['conversation']}"):
         turns = list(of_conversation)
-        metadata = (("x-phylactery-subject", "person"), ("x-phylactery-tenant", f"t{name}"))
-        folder = make_person_folder(stack.data_dir / "agent" / "sandbox", f"t{name}", "person")
-        for file, content in turns[0].get("files", {}).items():
-            (folder / file).write_text(content, encoding="utf-8")
-        shown: list[chat_pb2.ShownApproval] = []
+        speaker = running.speaker(f"t{name}", turns[0].get("files", {}))
         for row in turns:
-            request = chat_pb2.StreamMessageRequest(
-                request_id=new_id("request"), thread_id="talk", text=row["text"], shown_approvals=shown
-            )
-            events = [one.event for one in chat.StreamMessage(request, metadata=metadata, timeout=_TIMEOUT)]
-            reply = "\n".join(one.message.text for one in events if one.HasField("message"))
-            tools = tuple(one.tool_proposed.tool for one in events if one.HasField("tool_proposed"))
-            keys = messages[row["language"]].in_text(reply)
-            told.append(_Turn(row, reply, tools, keys, _outcome(row, tools, keys, reply)))
-            card = chat.GetThread(chat_pb2.GetThreadRequest(thread_id="talk"), metadata=metadata, timeout=_TIMEOUT)
-            shown = _card(card.thread)
+            reply = speaker.say(row["text"])
+            keys = messages[row["language"]].in_text(reply.text)
+            told.append(_Turn(row, reply.text, reply.tools, keys, _outcome(row, reply.tools, keys, reply.text)))
     return told
-
-
-def _card(thread: chat_pb2.Thread) -> list[chat_pb2.ShownApproval]:
-    """Return what a chat has shown of the approvals that wait, if it is one card."""
-    if not thread.HasField("pending_approval"):
-        return []
-    first = thread.pending_approval
-    return [
-        chat_pb2.ShownApproval(approval_id=one.approval_id, args_hash=one.args_hash) for one in (first, *first.also)
-    ]
 
 
 class _Messages:
