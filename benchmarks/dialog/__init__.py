@@ -13,15 +13,21 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.corpora import folder
-from benchmarks.dialog import answers, figures, routing, scenarios, static_turns, talk, values
+from benchmarks.dialog import answers, chat, figures, kinds, routing, scenarios, static_turns, talk, values
 
 OWN: Final[Mapping[str, Callable[[], None]]] = {
     "static": static_turns.run,
+    "chat": chat.run,
     "answers": answers.run,
+    "kinds": kinds.run,
     "scenarios": scenarios.run,
 }
 """The parts that play the project's own turns."""
-PARTS: Final[Mapping[str, Callable[[Path], None]]] = {"values": values.run, "talk": talk.run, "routing": routing.run}
+PARTS: Final[Mapping[str, Callable[[Path], None]]] = {
+    "values": values.run,
+    "talk": talk.run,
+    "routing": routing.run,
+}
 """The other parts by their names; each takes the folder of the data and prints its lines."""
 
 

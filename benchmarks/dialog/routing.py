@@ -17,6 +17,7 @@ from typing import Any, Final
 from phylactery_agent.rules.intents import TOOL_PATHWAY, Intent, classify
 from phylactery_agent.tools.registry import ToolRegistry
 
+from benchmarks.dialog.figures import line
 from benchmarks.measure import emit
 
 _ASKS: Final = re.compile(r"(?:reminder|todo_list|shopping_list)(?:_update)?|alarm|timer")
@@ -65,6 +66,20 @@ def run(home: Path) -> None:
             if language == "en":  # the Spanish set has requests alone
                 emit(f"{label}_precision_en", precision, "share", cases=len(of_it), floor=floor[0], wanted=">= 0.95")
             emit(f"{label}_recall_{language}", recall, "share", cases=len(of_it), floor=floor[1], wanted=">= 0.75")
+        if language == "en":
+            for name, kind in (("small_talk_fast_path", False), ("tool_requests_off_fast_path", True)):
+                own = [
+                    (one.pathway == TOOL_PATHWAY) is kind
+                    for one, asks in zip(heard, wanted, strict=True)
+                    if asks is kind
+                ]
+                line(
+                    f"{name}_share",
+                    sum(own) / len(own),
+                    "share",
+                    cases=len(own),
+                    wanted=">= 0.95" if kind else ">= 0.6",
+                )
     taken.sort()
     half, most = taken[len(taken) // 2], taken[int(len(taken) * 0.99)]
     emit("dialog/routing_decision_p99", most, "ms", p50=half, cases=len(taken), wanted="< 5")

@@ -121,16 +121,16 @@ _HONEST: Final = re.compile(r"unknown|doubt_|ask_|offer|perhaps|answer_to_nothin
 """Messages that say or show that the words were not understood."""
 
 
-def run(turns: Path | None = None) -> None:
+def run() -> None:
     """Print the lines."""
     named = os.environ.get("BENCH_TURNS", "")
-    lines = (turns or Path(named or DATA)).read_text(encoding="utf-8").splitlines()
+    lines = Path(named or DATA).read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines if line]
     with (
         resources.as_file(resources.files("phylactery_forms") / "samples") as forms,
         served(forms) as running,
     ):
-        told = _told(running, rows)
+        told = say_all(running, rows)
     for name, of_set in groupby(told, key=lambda one: str(one.row.get("set", "")) or "?"):
         found = list(of_set)
         counted = Counter(one.outcome for one in found)
@@ -156,7 +156,7 @@ def run(turns: Path | None = None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class Turn:
     """One turn as it was answered."""
 
     row: Row
@@ -166,17 +166,17 @@ class _Turn:
     outcome: Outcome
 
 
-def _told(running: Served, rows: Sequence[Row]) -> list[_Turn]:
+def say_all(running: Served, rows: Sequence[Row]) -> list[Turn]:
     """Say the turns, each conversation as another tenant's person, who has a folder of their own."""
     messages = {language: _Messages(language) for language in ("en", "es")}
-    told: list[_Turn] = []
+    told: list[Turn] = []
     for name, of_conversation in groupby(rows, key=lambda row: f"{row.get('set', '')}-{row['conversation']}"):
         turns = list(of_conversation)
         speaker = running.speaker(f"t{name}", turns[0].get("files", {}))
         for row in turns:
             reply = speaker.say(row["text"])
             keys = messages[row["language"]].in_text(reply.text)
-            told.append(_Turn(row, reply.text, reply.tools, keys, _outcome(row, reply.tools, keys, reply.text)))
+            told.append(Turn(row, reply.text, reply.tools, keys, _outcome(row, reply.tools, keys, reply.text)))
     return told
 
 
@@ -218,7 +218,7 @@ def _outcome(row: Row, tools: Sequence[str], keys: frozenset[str], reply: str) -
     answers = {"yes", "no"} & set(wants)  # what then goes on is what waited
     asked = [] if answers else [one for one in tools if one != "echo"]
     wanted = frozenset[str]().union(*(_TOOLS.get(want, frozenset()) for want in wants))
-    if any(one not in wanted for one in asked):
+    if any(one not in wanted for one in asked) or row.get("says", "") not in reply:
         return "something_else"
     answered = [want for want in wants if _is_answered(want, asked, keys, reply)]
     if len(answered) == len(wants) if row.get("all") else answered:
@@ -271,7 +271,7 @@ def _offers(want: str, reply: str) -> bool:
     return bool(_TOOLS.get(want, frozenset()) & set(calls))
 
 
-def _shown(turn: _Turn) -> str:
+def _shown(turn: Turn) -> str:
     """Return a turn as lines of the transcript."""
     mark = {"understood": " ", "not_understood": "?", "something_else": "!"}[turn.outcome]
     reply = turn.reply.replace("\n", "\n      ")

@@ -23,6 +23,7 @@ from phylactery_forms.values import Context, Language, Problem, ValueType, extra
 from pydantic import HttpUrl, TypeAdapter, ValidationError
 from text_to_num import text2num
 
+from benchmarks.dialog.figures import percent
 from benchmarks.measure import emit
 
 Row = Mapping[str, Any]
@@ -288,6 +289,7 @@ def _reads(kind: str, text: str, context: Context, values: frozenset[str]) -> Ou
 
 
 def _days(home: Path) -> None:
+    every = list[Outcome]()
     for language in _LANGUAGES:
         outcomes: dict[str, list[Outcome]] = {"date": [], "time": []}
         floors = Counter[str]()
@@ -307,10 +309,14 @@ def _days(home: Path) -> None:
             kind, values = wanted
             outcomes[kind].append(_reads(kind, row["input"], _context(language, now), values))
             floors[kind] += _reminder(row["results"][0]["Text"], now, kind) in values
+        if language == "en":
+            times = outcomes["time"]
+            percent("english_times_read_pct", times.count("read"), len(times), wanted=">= 90")
         for kind, some in outcomes.items():
             # the reminders' grammar is given the words of the time alone, where we find them in the message
             floor = round(100 * floors[kind] / max(len(some), 1), 1)
             _print(f"recognizers_{kind}", language, some, floor_pct=floor, bar=">= 90")
+            every += some
         emit(f"dialog_values_recognizers_date_{language}_found_in_none", found, "cases", of=nothing)
     duckling = [row for row in _rows(home, "duckling_corpus_es_en") if row["file"] == "Time/ES/Corpus.hs"]
     for kind, grains in (("date", ("Day",)), ("time", ("Hour", "Minute"))):
@@ -326,6 +332,8 @@ def _days(home: Path) -> None:
                 values |= {f"{other:02}:{int(match[5]):02}"} if int(match[4]) % 12 > 0 else set()
             outcomes_of.append(_reads(kind, row["text"], _context("es", _DUCKLING_NOW), values))
         _print(f"duckling_{kind}", "es", outcomes_of)
+        every += outcomes_of
+    percent("dates_wrong_silently_pct", every.count("wrong"), len(every), wanted="<= 1")
 
 
 def _reminder(text: str, now: datetime, kind: str) -> str:
