@@ -6,23 +6,25 @@ missed, no value and the reply to nothing; wrong, any other value, which is the 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Final, Literal, cast
 from zoneinfo import ZoneInfo
 
-from phylactery_agent.rules.planner import read_request
-from phylactery_agent.timeparse.phrases import WhenError, resolve
-from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_forms.stories.runner import Simulation
 from phylactery_forms.values.model import Context, Language
 
 from benchmarks.dialog.answers import NOW, Row, values_of
 from benchmarks.dialog.corrections import form_of
-from benchmarks.dialog.figures import failed, own_rows, percent
+from benchmarks.dialog.figures import OWN, failed, own_rows, percent
+from benchmarks.dialog.served import Speaker, served
 
 Outcome = Literal["read", "asked", "missed", "wrong"]
-_ZONE: Final = ZoneInfo("Europe/Madrid")
+_HERE: Final = "Europe/Madrid"
+_SET: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) \(([\w/]+)\)")
+_LATE: Final = timedelta(minutes=3)
+"""How much later than a message its reminder may be counted from."""
 _FIELDS: Final = {"date": "meeting_date", "time": "arrival_time", "number": "number_of_bags", "money": "amount"}
 """The name of the asked field, which tells its type."""
 _NOTHING: Final = "mmm"
@@ -30,19 +32,25 @@ _NOTHING: Final = "mmm"
 
 def run() -> None:
     """Print the lines."""
-    tools = ToolRegistry()
-    read = [(row, *(_reminder(row, tools) if row["type"] == "reminder" else _field(row))) for row in own_rows("kinds")]
-    kinds = dict.fromkeys(row["kind"] for row, _, _ in read)
-    for kind in ("", *kinds):
-        count = Counter(outcome for row, outcome, _ in read if kind in {"", row["kind"]})
-        name = f"kinds_{kind}" if kind else "kinds"
-        wanted = {"read_or_asked": ">= 90", "wrong": "<= 1"} if not kind else {"read_or_asked": "", "wrong": ""}
-        answered, of = count["read"] + count["asked"], count.total()
-        percent(f"{name}_read_or_asked_pct", answered, of, read=count["read"], wanted=wanted["read_or_asked"])
-        percent(f"{name}_wrong_pct", count["wrong"], of, wanted=wanted["wrong"])
+    rows = own_rows("kinds")
+    read = [(row, *_field(row)) for row in rows if row["type"] != "reminder"]
+    with served(OWN / "forms", AGENT_TIME_ZONE=_HERE) as running:
+        for number, row in enumerate(one for one in rows if one["type"] == "reminder"):
+            read.append((row, *_reminder(row, running.speaker(f"k{number}"))))
+    _print("kinds", [outcome for _, outcome, _ in read], read=">= 90", wrong="<= 1")
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        _print(f"kinds_{kind}", [outcome for row, outcome, _ in read if row["kind"] == kind])
     for row, outcome, got in read:
         if outcome in {"wrong", "missed"}:
             failed("kinds", outcome, row["kind"], said=row["text"], wanted=row["want"], got=got)
+
+
+def _print(name: str, outcomes: list[Outcome], **wanted: str) -> None:
+    count = Counter(outcomes)
+    bars = {key: {"wanted": bar} for key, bar in wanted.items()}
+    answered = count["read"] + count["asked"]
+    percent(f"{name}_read_or_asked_pct", answered, len(outcomes), read=count["read"], **bars.get("read", {}))
+    percent(f"{name}_wrong_pct", count["wrong"], len(outcomes), **bars.get("wrong", {}))
 
 
 def _field(row: Row) -> tuple[Outcome, str]:
@@ -62,15 +70,24 @@ def _said(name: str, language: str, text: str) -> Simulation:
     return said
 
 
-def _reminder(row: Row, tools: ToolRegistry) -> tuple[Outcome, str]:
-    """Read a request of a reminder; return the outcome and the local time."""
-    calls = [call for clause in read_request(row["text"], tools).clauses for call in clause]
-    when = next((str(one.args["when"]) for one in calls if one.tool == "create_reminder"), "")
-    if not when:
-        return ("missed" if row["want"] else "asked"), ""
-    try:
-        due = resolve(when, where=_ZONE, now_us=int(NOW.timestamp() * 1_000_000))
-    except WhenError:
-        return "asked", ""
-    value = datetime.fromtimestamp(due.due_us / 1_000_000, _ZONE).strftime("%Y-%m-%dT%H:%M")
-    return ("read" if value in row["want"] else "wrong"), value
+def _reminder(row: Row, speaker: Speaker) -> tuple[Outcome, str]:
+    """Ask for a reminder, and say yes to its card; return the outcome and what was set."""
+    asked_at = datetime.now(UTC)
+    reply = speaker.say(row["text"]).text
+    if speaker.shown:
+        reply = speaker.say("yes" if row["lang"] == "en" else "sí").text
+    match = _SET.search(reply)
+    if match is None:
+        return ("asked" if "?" in reply or not row["want"] else "missed"), ""
+    due = datetime.fromisoformat(match[1]).replace(tzinfo=ZoneInfo(match[2]))
+    right = any(timedelta() <= due - _due(want, asked_at) + timedelta(minutes=1) <= _LATE for want in row["want"])
+    return ("read" if right else "wrong"), match[0]
+
+
+def _due(want: str, asked_at: datetime) -> datetime:
+    """Return the moment of ``+90 min``, or of ``+1 09:00 Asia/Tokyo``: a day of the person, a time of that zone."""
+    ahead, at, *zone = want.split()
+    if not zone:
+        return asked_at + timedelta(minutes=int(ahead))
+    day: date = (asked_at.astimezone(ZoneInfo(_HERE)) + timedelta(days=int(ahead))).date()
+    return datetime.fromisoformat(f"{day}T{at}").replace(tzinfo=ZoneInfo(zone[0]))
