@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.corpora import folder
-from benchmarks.dialog import answers, chat, figures, kinds, routing, scenarios, static_turns, talk, values
+from benchmarks.dialog import answers, chat, figures, kinds, routing, scenarios, states, static_turns, talk, values
 
 OWN: Final[Mapping[str, Callable[[], None]]] = {
     "static": static_turns.run,
@@ -26,6 +26,7 @@ OWN: Final[Mapping[str, Callable[[], None]]] = {
 PARTS: Final[Mapping[str, Callable[[Path], None]]] = {
     "values": values.run,
     "talk": talk.run,
+    "states": states.run,
     "routing": routing.run,
 }
 """The other parts by their names; each takes the folder of the data and prints its lines."""
