@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from phylactery_understanding.interpretation.model import (
 )
 from phylactery_understanding.interpretation.scope import KEEPING, sentence_numbers
 from phylactery_understanding.interpretation.vetoes import is_yes
+from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.numbers import readings, value_of
 from phylactery_understanding.language.text import STOPS, Kind, Token, fold, is_file_name, tokenize
 from phylactery_understanding.language.vocabulary import word_map, word_set
@@ -37,6 +38,9 @@ _GOALS: Final = frozenset({Label.OBJECT, Label.QUOTE, Label.TIME})
 """Labels of words that may name the object of an ask, or a quantity of it."""
 _OTHERWISE: Final = word_set("another") | word_set("otherwise")
 _ANOTHER: Final = word_set("another")
+_NAMED: Final = frozenset({Kind.NUMBER, Kind.LITERAL, Kind.QUOTE})
+_SMALL: Final = ("article", "goal", "link")
+"""Classes of the words between a denial and what it denies: not at 5."""
 _MEANING_THAT: Final = word_set("it") | word_set("these")
 
 
@@ -63,6 +67,44 @@ def unbound(ask: InterpretedAsk, call: Call) -> Fault | None:
         if at not in used and not (ask.quantity != 1 and one.argument in taken):
             return Fault("leftover", one.span.text)
     return None
+
+
+def denied(request: Request, call: Call) -> Fault | None:
+    """Return a value of the call that the words deny, be it elsewhere in them: 350, not 530; 530 no, 350.
+
+    A text may repeat what was said with its denial: the deposit is 350, not 530.
+    """
+    texts = set(_denied_in(request.tokens, request.lexicon))
+    numbers = {value for one in texts for value in readings(one)}
+    for argument in call.arguments:
+        for value in plain_values(argument.value) if texts and not argument.default else ():
+            found = tokenize(str(value))
+            repeated = set(_denied_in(found, request.lexicon))
+            for one in found:
+                meant = one.text in texts or not numbers.isdisjoint(readings(one.text))
+                if meant and one.text not in repeated:
+                    return Fault("value", one.raw)
+    return None
+
+
+def _denied_in(tokens: Sequence[Token], words: Lexicon) -> Iterator[str]:
+    """Yield the names, numbers and plain words that a denial is about, behind it or right before it."""
+    said = [one.text for one in tokens]
+    for at in range(len(tokens)):
+        contrast = words.match("contrast", said, at)
+        size = max(contrast, int(words.holds("negation", said[at])))
+        if not size:
+            continue
+        behind = at + size
+        while behind < len(tokens) and tokens[behind].kind is Kind.WORD and words.holds_any(_SMALL, said[behind]):
+            behind += 1
+        named = behind < len(tokens) and tokens[behind].kind in _NAMED
+        plain = contrast and behind < len(tokens) and tokens[behind].kind is Kind.WORD and not words.verb(said[behind])
+        if named or plain:
+            yield said[behind]
+        ends = at + size == len(tokens) or tokens[at + size].kind in STOPS
+        if ends and at and tokens[at - 1].kind in _NAMED:
+            yield said[at - 1]
 
 
 def is_asked_now(one: CheckedAsk, request: Request, call: Call) -> bool:

@@ -10,6 +10,7 @@ from typing import Final
 from phylactery_understanding.calls.proposal import NOTHING, Call, Level, Understanding
 from phylactery_understanding.calls.understanding import used_up
 from phylactery_understanding.interpretation.agreement import (
+    denied,
     described_name,
     heard_otherwise,
     is_asked_now,
@@ -49,6 +50,7 @@ def _by(one: CheckedAsk, request: Request, call: Call) -> Understanding:
     fault = (
         (None if asked else Fault("unasked", ""))
         or unbound(one.ask, call)
+        or denied(request, call)
         or heard_otherwise(one.ask, request, call)
         or left_of_heard(one.ask, request, call)
         or described_name(one.ask, request, call)
