@@ -49,10 +49,13 @@ MOCKED = {
     "en": (
         "Yeah right, |Yeah, right, |OK, yeah right, |How clever, |How clever of you, |Nice one, genius, |Yeah yeah, "
         "|Right, because that always works, |Big surprise, |What a joke, |Very funny, |Blah blah, |Yeah right. "
+        "|Oh great, |Oh, great, |Ah, marvellous. |Wow, perfect, |Brilliant, just brilliant, |Just what I needed, "
+        "|Oh sure, because that always works, |Oh yeah, because I love it, "
     ),
     "es": (
         "Qué listo, |Qué lista, |Sí, hombre, |Sí hombre, |Anda ya, |Ya, claro, |Claro, claro, |Qué gracioso, |Ja, "
         "|Lo que faltaba, |Menudo genio, |Vaya idea, |Ay, qué gracioso, |Qué original. "
+        "|Ay, qué bien, |Vaya, genial, |Oh, estupendo. |Perfecto, simplemente perfecto, |Oh, claro, porque es lo mío, "
     ),
 }
 MOCKED_BEHIND = {
@@ -84,13 +87,16 @@ DEPENDING = {
         "|Contingent on rain, |But for the rain, |On condition that Bob agrees, |Later, |In a bit, "
         "|In due course, |Some other time, |Another day, |At some point, |Down the line, "
         "|Next week, |Afterwards, |Quoth my boss, |Courtesy of Bob, "
+        "|Say Bob agrees, |Say it rains, |So say she comes, |Assume the deal closes, |Let us say Bob agrees, "
+        "|For argument's sake, |Per Bob, |As per the manager, |As instructed by Bob, |By order of Bob, "
     ),
     "es": (
         "De llover, |A condición de que Ana quiera, |Previa autorización de Ana, |En el supuesto de que llueva, "
         "|A falta de Ana, |Caso que llueva, |A poco que llueva, |Tras el sí de Ana, |Dios mediante, |Como llueva, "
         "|Luego |Luego, |Después |Buenas, luego |Más tarde, |En un rato, |Al rato, |Otro día, |En otro momento, "
         "|A su debido tiempo, |Para otro día, |De aquí a poco, |La semana que viene, |En palabras de Ana, "
-        "|De parte de Ana, |A la vuelta, "
+        "|De parte de Ana, |A la vuelta, |Pongamos que gana Ana, |Pon que llueve, |Vale, pongamos que viene, "
+        "|Por orden de Ana, |A petición de Ana, |Tal y como pide Ana, |Según Ana, "
     ),
 }
 
@@ -121,10 +127,11 @@ HONEST = {
     "en": (
         "Great, |Right, |Nice one! |Oh nice, |Good morning! |I had lunch with Bob. |We were late again. "
         "|My train is late, |The shop is closed. |Thanks a lot. |Now, |Next, "
+        "|Oh, and |Ah, also |Oh, great news, |Great, thanks. |Bob agrees, |Brilliant. "
     ),
     "es": (
         "Genial, |Vale, |Qué bien. |Buenos días, |Ayer comí con Ana. |Ana llegó tarde. |Ahora |Bueno, |Sí, "
-        "|De acuerdo, |Por favor, |Claro, "
+        "|De acuerdo, |Por favor, |Claro, |Ah, |Perfecto, gracias. |Perfecto, perfecto, |Pues genial, "
     ),
 }
 
@@ -138,6 +145,67 @@ def test_an_honest_beginning_stops_nothing(language: str, before: str) -> None:
 @pytest.mark.parametrize("text", ["genius", "later", "yeah right", "had Bob agreed", "qué listo", "luego", "not"])
 def test_such_words_can_be_written(text: str) -> None:
     assert is_clear(f'write "{text}" to a.txt', "write_file", {"path": "a.txt", "content": text})
+
+
+NOT_KEPT = [
+    *("From the newsletter, remember that {}", "Out of the memo, remember that {}", "Per the leaflet, note that {}"),
+    *("Based on the flyer, remember that {}", "Del boletín, remember that {}", "A partir del folleto, recuerda que {}"),
+    *("Desde la circular, recuerda que {}",),
+]
+IDIOMS = [
+    *("Keep an eye on the boiler", "Keep in touch with Ana", "Bear with me on the report", "Keep a lid on it"),
+    *("Keep your fingers crossed for me", "Keep the ball rolling on the project", "Échale un ojo a la caldera"),
+]
+IDIOMS_OF_FILES = [
+    "Put {a sock} in a.txt",
+    "Put {a lid} on a.txt",
+    "Put {the brakes} on a.txt",
+    "Pon {el grito} en a.txt",
+]
+PARTS = [
+    *("Write {hello}, bananas to a.txt", "Write {red}, green to a.txt", "Write red, {green} to a.txt"),
+    *("Write {tea}, coffee, milk to a.txt", "Escribe {hola}, plátanos en a.txt", "Save {yes}, no to a.txt"),
+    *("Apunta {pan}, leche en a.txt", "Write {tea}, coffee to a.txt please"),
+]
+WHOLES = ["Write {red, green} to a.txt", "Write {tea, coffee and milk} to a.txt", "Escribe {hola, plátanos} en a.txt"]
+
+
+def test_what_a_text_says_or_an_idiom_has_is_not_kept(subtests: pytest.Subtests) -> None:
+    kept = [(one.format("my code is 1234"), "My code is 1234") for one in NOT_KEPT] + [(one, one) for one in IDIOMS]
+    for words, text in kept:
+        with subtests.test(words):
+            assert not is_clear(words, "remember", {"text": text})
+    assert is_clear("Remember that my code is 1234", "remember", {"text": "My code is 1234"})
+
+
+def test_a_dictated_list_is_written_whole_or_not_at_all(subtests: pytest.Subtests) -> None:
+    for words in (*PARTS, *IDIOMS_OF_FILES, *WHOLES):
+        with subtests.test(words):
+            text = words[words.index("{") + 1 : words.index("}")]
+            said = words.replace("{", "").replace("}", "")
+            call = {"path": "a.txt", "content": text, "append": said.startswith("Apunta")}
+            assert is_clear(said, "write_file", call) is (words in WHOLES)
+
+
+def test_words_to_the_reader_behind_a_text_leave_it_unfinished() -> None:
+    for words in ("saying hello, see you tomorrow", "saying hello, love you", "saying hello"):
+        call = {"to": "eve@acme.es", "body": "hello"}
+        assert is_clear(f"Send an email to eve@acme.es {words}", "send_email", call) is words.endswith("hello")
+
+
+DENIED = [
+    ("The rent is 350, not 530. Put it in a.txt.", "Rent: 530", "Rent: 350"),
+    ("530 no, 350 es la fianza. Apúntala en a.txt.", "Fianza: 530", ""),
+    ("El alquiler sube a 785. No a 875, ojo. Ponlo en a.txt.", "Alquiler: 875", "Alquiler: 785"),
+    ("Put the colour in a.txt: it is red instead of green.", "green", ""),
+]
+
+
+def test_a_value_that_the_words_deny_is_not_vouched_for(subtests: pytest.Subtests) -> None:
+    for words, text, meant in DENIED:
+        with subtests.test(words):
+            assert not is_clear(words, "write_file", {"path": "a.txt", "content": text}, lied=True)
+            assert not meant or is_clear(words, "write_file", {"path": "a.txt", "content": meant}, lied=True)
 
 
 def test_a_later_time_behind_a_request_only_says_what_is_next() -> None:

@@ -142,3 +142,17 @@ def test_an_addition_is_no_correction():
     found = amended(parse(MAIL), parse("and kim@crew.example too"))
     assert found is not None
     assert not found.corrects
+
+
+def test_a_reason_that_tells_what_happens_otherwise_refuses_nothing(subtests: pytest.Subtests) -> None:
+    for why in ("que si no no da tiempo", "porque si no, no da tiempo", "es que si no no pasa nadie"):
+        with subtests.test(why):
+            assert read_retraction(f"mejor a las 5, {why}") is None
+    for refusal in (
+        "que si no no lo mandes",
+        "porque si no, no escribas nada",
+        "que no lo mandes",
+        "si no, no lo mandes",
+    ):
+        with subtests.test(refusal):
+            assert read_retraction(refusal) is not None

@@ -45,7 +45,9 @@ class Comparison:
                 if wrong is not None:
                     return wrong
                 asked = match.makes and inquires(match.ask)  # whose person is changed: ask her whether she can pay
+                before = set(match.used)
                 if not asked and (self._accounts(argument) or (argument.items and describes(match, argument))):
+                    match.answered |= match.used - before
                     continue
                 if _is_word(argument.value) and not says_word(match, str(argument.value)):
                     return Fault("value", argument.name)

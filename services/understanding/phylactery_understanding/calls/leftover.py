@@ -84,16 +84,22 @@ def _is_of_name(match: Match, place: int) -> bool:
 
 
 def _is_joined(match: Match, place: int) -> bool:
-    """Return True if a literal is in one list with a literal of the call."""
+    """Return True if a literal is in one list with a literal of the call, one of several targets.
+
+    A text is no such literal: of "write hello, bananas to a.txt" it has all or nothing. Only what comes before a text
+    that goes nowhere may be about something else: set me away, lunch.
+    """
     ask = match.ask
+    targeted = any(one.control for one in match.call.arguments)
     for step in (-1, 1):
+        named = match.used - match.answered if step < 0 or targeted else match.used
         at, joints = place + step, 0
         while 0 <= at < len(ask.tokens) and (
             ask.tokens[at].text in JOINTS or ask.labels[at] in {Label.ARTICLE, Label.GOAL}
         ):
             joints += ask.tokens[at].text in JOINTS
             at += step
-        if joints and 0 <= at < len(ask.tokens) and at in match.used and _are_alike(ask.tokens[at], ask.tokens[place]):
+        if joints and 0 <= at < len(ask.tokens) and at in named and _are_alike(ask.tokens[at], ask.tokens[place]):
             return True
     return False
 

@@ -28,9 +28,12 @@ from phylactery_understanding.calls.proposal import (
 )
 from phylactery_understanding.language.lexicon import Lexicon
 from phylactery_understanding.language.text import STOPS, Kind, Token, is_file_name
+from phylactery_understanding.language.times import read_times
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.model import ARTIFACTS, Ask, Fault, Label, Request
+from phylactery_understanding.requests.operators import told_why
 from phylactery_understanding.requests.parser import parse
+from phylactery_understanding.requests.verbs import OF
 
 RECURRING: Final = frozenset({"remind", "remember", "notify", "tell", "wake", "order", "book", "subscribe"})
 _NEAR: Final = 3
@@ -47,6 +50,7 @@ TELLING: Final = frozenset({"tell", "ask", "notify", "reply", "greet", "report",
 """Meanings of verbs of speech: sending an amount does not say anything with it."""
 _OF_OTHERS: Final = ("source", "goal", "report")
 """Classes of the words that begin the head of a text, as whose it is: from the newsletter, según Ana."""
+_WHOSE: Final = ("source", "report")
 _LEADS: Final = ("please", "greet", "polite")
 
 
@@ -163,13 +167,15 @@ def _forbids(request: Request, call: Call) -> bool:
     """Return True if a message forbids exactly what a call does: don't send it, no lo borres."""
     words = request.lexicon
     for behind in request.negations:
-        for form in request.texts[behind : behind + _NEAR]:
+        for at, form in enumerate(request.texts[behind : behind + _NEAR], behind):
             if form in _DATIVE or words.holds("polite", form):
                 continue
             verbs = words.verb(form)
             # Wanting a recurring thing no more is asking for its end: don't remind me of it.
             ends = RECURRING if call.effects & ENDING else frozenset[str]()
             if any(verb.meanings & (call.effects - ends) for verb in verbs):
+                if at in told_why(words, request.texts):
+                    break
                 return not any(one.fault is None and same_effect(one, call) for one in request.asks)
             break
     return False
@@ -197,7 +203,7 @@ def _told(request: Request, call: Call) -> bool:
         meant = {meaning for one in texts[at:] for verb in words.verb(one) for meaning in verb.meanings}
         if "forget" in meant or ("remember" in meant and any(words.holds("negation", one) for one in texts[at:])):
             return False  # forget that; you need not remember it
-        if _is_announced(clause[at:], words):
+        if _is_announced(clause[at:], words) or (at < len(texts) and words.match("idiom", texts, at)):
             return False
         said.extend(clause[at:])
     return stated(values, said, request.lexicon)
@@ -213,6 +219,15 @@ def _is_announced(said: Sequence[Token], words: Lexicon) -> bool:
     return of_others and bool(behind)  # my birthday is in May, remember it
 
 
+def _is_of_others(ask: Ask) -> bool:
+    """Return True if what is before an ask with a text says whose text it is: from the newsletter, remember that …."""
+    texts, words, at = [one.text for one in ask.before], ask.lexicon, 0
+    while at < len(texts) and (size := words.longest(_LEADS, texts, at)):
+        at += size
+    named = at < len(texts) and (words.longest(_WHOSE, texts, at) or texts[at] in OF)
+    return bool(named) and any(ask.of(Label.CONTENT, Label.QUOTE)) and not read_times(ask.before).features
+
+
 def _by(request: Request, ask: Ask, call: Call) -> Understanding:
     if not same_effect(ask, call):
         return NOTHING
@@ -220,7 +235,8 @@ def _by(request: Request, ask: Ask, call: Call) -> Understanding:
     whole = request.fault
     if whole is not None and whole.kind == "retraction" and "undo" in call.effects:
         whole = None  # an undo retracts it: oops, undo that
-    fault = ask.fault or whole or Comparison(request, ask, call).fault()
+    others = "remember" in call.effects and _is_of_others(ask) and Fault("report", ask.before[0].raw)
+    fault = ask.fault or whole or others or Comparison(request, ask, call).fault()
     if fault is None:
         return Understanding(Level.CLEAR, ask.form, said, None, quota(ask))
     level = Level.HALF if _is_about(ask, call) else Level.NONE

@@ -17,6 +17,7 @@ from phylactery_understanding.language.text import STOPS, Kind, Token, fold, is_
 from phylactery_understanding.language.vocabulary import word_set
 from phylactery_understanding.requests.asks import TURNING
 from phylactery_understanding.requests.model import ARTIFACTS, Ask, Label
+from phylactery_understanding.requests.verbs import OF
 
 _ELSEWHERE: Final = word_set("elsewhere")
 _BELONGING: Final = word_set("belonging") | {"del"}
@@ -167,7 +168,11 @@ def _describes(match: Match, phrase: _Phrase, *, within: bool) -> bool:
     if described and (phrase.filling or not within):
         return True
     alone = all(ask.tokens[at].kind is not Kind.WORD or ask.labels[at] in {Label.GOAL, *_LOOSE} for at in rest)
-    return alone and any(one in _FIGURES or (one.endswith(_ADVERBS) and len(one) >= _LONG) for one in heads)
+    if alone and any(one in _FIGURES or (one.endswith(_ADVERBS) and len(one) >= _LONG) for one in heads):
+        return True
+    # where no file takes the text, what follows belongs to the idiom as well: keep an eye on the boiler
+    keeps = not match.used and not ask.verb.meanings.isdisjoint(_MAKING)
+    return keeps and not _FIGURES.isdisjoint(texts) and OF.isdisjoint(ask.tokens[at].text for at in rest[:1])
 
 
 def _heads(ask: Ask, phrase: _Phrase) -> list[str]:

@@ -225,9 +225,10 @@ def _set_aside(scope: Scope) -> Fault | None:
     """Return how the beginning of a clause, or of the message, keeps what follows from being a request."""
     for at, one in enumerate(scope.tokens):
         parted = not at or scope.tokens[at - 1].kind in STOPS
-        if parted and one.kind is Kind.WORD and not scope.covered[at] and scope.sentences[at] in scope.requesting:
-            fault = set_aside(scope.words, scope.tokens[at : at + _NEAR], opens=not at, joined=True)
-            if fault is not None:
+        near = scope.sentences[at] in scope.requesting
+        if parted and one.kind is Kind.WORD and not scope.covered[at] and (near or not at):
+            fault = set_aside(scope.words, scope.tokens[at : at + _NEAR], opens=not at, joined=near)
+            if fault is not None and (near or fault.kind == "irony"):
                 return fault
     return None
 

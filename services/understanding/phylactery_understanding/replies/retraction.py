@@ -18,6 +18,7 @@ from phylactery_understanding.replies.amendment import corrects
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.stops import read_stop
 from phylactery_understanding.requests.model import Ask, Label, Request
+from phylactery_understanding.requests.operators import told_why
 from phylactery_understanding.requests.parser import parse
 
 
@@ -63,12 +64,13 @@ def retraction_of(request: Request) -> Retraction | None:
     """Return what a parsed message retracts, or None."""
     words, text = request.lexicon, request.text
     questions = _questions(request.tokens)
+    why = {id(request.tokens[at]) for at in told_why(words, request.texts)}
     asked = {id(token) for ask in request.asks for token in ask.tokens}
     alone = not request.asks and sum(one.kind is not Kind.MARK for one in request.tokens) == 1
     everything, forbidden = corrects(request) or (alone and read_answer(text) == "no"), list[Forbidden]()
     for clause in _clauses([one for one in request.tokens if id(one) not in questions], asked):
         everything = everything or _refuses(clause, words)
-        found = _forbids(clause, words)
+        found = None if any(id(one) in why for one in clause) else _forbids(clause, words)
         if found is not None:
             everything = everything or not (found.effects or found.nouns)
             forbidden.append(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -25,9 +26,19 @@ _SMALL: Final = ("please", "article", "stop", "phatic")
 SPEAKER_WORDS: Final = 3
 OPENING: Final = 12
 """The number of tokens of a clause that may set it aside."""
+_EARLY: Final = 5
+"""The number of tokens that an exclamation and the beginning of its reason take: oh, yeah, because …."""
 _COURTEOUS: Final = ("please", "greet")
+_LEADS: Final = (*_COURTEOUS, "polite")
 _DEFERRING: Final = word_set("put_off_openings")
 _WORDING: Final = word_set("wording_verbs")
+_EXCLAIMING: Final = word_set("exclamations")
+_PRAISING: Final = word_set("praises")
+_STRESSING: Final = word_set("praise_stress")
+_BECAUSE: Final = word_set("because")
+_IF: Final = word_set("if")
+_SUPPOSING: Final = word_set("supposing")
+_SUPPOSED: Final = word_set("subjects") | word_set("supposed_subjects")
 
 
 def operator_in(
@@ -71,6 +82,28 @@ def left_open(words: Lexicon, texts: Sequence[str]) -> str:
     return ""
 
 
+def told_why(words: Lexicon, texts: Sequence[str]) -> set[int]:
+    """Return the places of verbs that only tell what happens otherwise: que si no no da tiempo; but not: … no mandes.
+
+    Behind a negation, Spanish orders with another form of the verb than it tells with.
+    """
+    found: set[int] = set()
+    for at, text in enumerate(texts):
+        if text not in _IF or texts[at + 1 : at + 2] != ["no"]:
+            continue
+        reason = any(words.match("reason", texts, first) == at - first for first in range(max(at - 2, 0), at))
+        denied = at + 2 + (texts[at + 2 : at + 3] == [","])
+        verb = texts[denied + 1 : denied + 2]
+        if reason and verb and texts[denied] == "no" and _tells(words, verb[0]):
+            found.add(denied + 1)
+    return found
+
+
+def _tells(words: Lexicon, form: str) -> bool:
+    infinitives = {"a": ("ar",), "e": ("er", "ir")}.get(form[-1:], ())
+    return any(one.language == "es" for end in infinitives for one in words.verb(form[:-1] + end))
+
+
 def _is_speaker(words: Lexicon, clause: Sequence[Token], colon: int) -> bool:
     """Return True if the text before a colon is a name: Ann: please refund it."""
     return all(
@@ -112,9 +145,14 @@ def set_aside(words: Lexicon, said: Sequence[Token], *, opens: bool, joined: boo
     ``said`` are its words and those behind it in the sentence. A condition without an "if" does (de no llover, de ser
     así), words that make fun of it (yeah, right), a verb whose object is a request (translate write a note to Ana),
     and, if more of the sentence is ``joined`` to it, what makes it depend on something or another's words. If it
-    ``opens`` the message, a later time does, too: behind a request, luego only says what is next.
+    ``opens`` the message, a later time does, too: behind a request, luego only says what is next; and so does praise
+    for what was not done yet.
     """
     texts = [one.text for one in said[:OPENING]]
+    if opens and (mocking := _mocks(texts)):
+        return Fault("irony", mocking)
+    if joined and (supposing := _supposes(words, said[:OPENING], texts)):
+        return Fault("hypothetical", supposing)
     verb = texts[2:3] if texts[1:2] == ["no"] else texts[1:2]
     if texts[:1] == ["de"] and bool(verb) and _INFINITIVE.fullmatch(verb[0]) is not None:
         return Fault("condition", said[0].raw)
@@ -132,3 +170,37 @@ def set_aside(words: Lexicon, said: Sequence[Token], *, opens: bool, joined: boo
             return None
         at += max(words.longest(_COURTEOUS, texts, at), 1)
     return None
+
+
+def _mocks(texts: Sequence[str]) -> str:
+    """Return an exclamation before praise or a reason, or praise that is stressed: oh great; brilliant, just brilliant.
+
+    They are one only as a part of the sentence of their own: oh, great news from Ana.
+    """
+    at = int(texts[0] in _EXCLAIMING)
+    at += at and texts[at : at + 1] == [","]
+    size = next((size for size in (2, 1) if " ".join(texts[at : at + size]) in _PRAISING), 0)
+    behind = texts[at + size :]
+    early = enumerate(itertools.pairwise(texts[:_EARLY]), 1)
+    reason = next((place for place, (one, other) in early if one == "," and other in _BECAUSE), 0)
+    if at and reason:
+        return " ".join(texts[: reason + 1])
+    if not at and size and behind[:1] == [","] and not _STRESSING.isdisjoint(behind[1:2]):
+        return " ".join(texts[: size + 2]) if behind[2 : 2 + size] == texts[:size] else ""
+    return " ".join(texts[: at + size]) if at and size and (not behind or not behind[0][:1].isalnum()) else ""
+
+
+def _supposes(words: Lexicon, said: Sequence[Token], texts: Sequence[str]) -> str:
+    """Return the verb by which a part of a sentence supposes something: say Bob agrees, pongamos que gana Ana.
+
+    What is said to somebody, or is no statement, is a request: say hello to Bob.
+    """
+    at = 0
+    while at < len(texts) and (lead := max(words.longest(_LEADS, texts, at), int(texts[at] in PAUSES))):
+        at += lead
+    size = next((size for size in (2, 1) if " ".join(texts[at : at + size]) in _SUPPOSING), 0)
+    part = list(itertools.takewhile(lambda one: one.text not in PAUSES, said[at + size :]))
+    if not (size and part) or any(one.kind in {Kind.LITERAL, Kind.QUOTE} or one.text == "to" for one in part):
+        return ""
+    states = size > 1 or (len(part) > 1 and (part[0].raw[:1].isupper() or part[0].text in _SUPPOSED))
+    return " ".join(texts[at : at + size]) if states else ""

@@ -44,6 +44,7 @@ _HELLO: Final = word_set("hello")
 _COURTEOUS: Final = ("please", "greet", "article", "stop")
 _HEADING: Final = 4
 """The maximum number of words of a heading that describes the lines below."""
+_ADDRESSED: Final = word_set("addressed")
 _PLACES: Final = 2
 """The maximum number of digits of a list number."""
 _MAY_I: Final = (["you", "can"], ["u", "can"], ["you", "could"], ["you", "should"], ["we", "should"])
@@ -227,9 +228,11 @@ class _Parser:
 
 
 def _cuts_short(before: Sequence[Ask], ask: Ask) -> None:
-    """Mark the text of the ask before one that only forbids as unfinished: saying hello, do not come."""
+    """Mark the text of the ask before one that says more of it as unfinished: saying hello, do not come, see you."""
+    verb = ask.labels.index(Label.VERB)
     denies = ask.fault is not None and ask.fault.kind == "negation"
-    if denies and before and not before[-1].verbatim and before[-1].labels[-1] is Label.CONTENT:
+    addresses = any(one.text in _ADDRESSED for one in ask.tokens[verb + 1 : verb + 2]) or ask.verb.joined == "te"
+    if (denies or addresses) and before and not before[-1].verbatim and before[-1].labels[-1] is Label.CONTENT:
         before[-1].fault = before[-1].fault or Fault("content", ask.tokens[0].raw)
 
 
