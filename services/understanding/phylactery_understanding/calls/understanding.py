@@ -81,6 +81,8 @@ def understand(
         for one in (ask, ask.joined):
             if one is None or best.level is Level.CLEAR or (one is not ask and not _adds_to(ask, call)):
                 continue
+            if best.level is Level.HALF and (one.fault is not None or _whole_fault(newest, call) is not None):
+                continue  # a faulty ask yields no more than half
             found = _by(newest, one, call)
             if found.level > best.level:
                 found = used_up(replace(found, index=place), used, done)
@@ -232,15 +234,19 @@ def _by(request: Request, ask: Ask, call: Call) -> Understanding:
     if not same_effect(ask, call):
         return NOTHING
     said = tuple(one.raw for one in ask.tokens[:12])
-    whole = request.fault
-    if whole is not None and whole.kind == "retraction" and "undo" in call.effects:
-        whole = None  # an undo retracts it: oops, undo that
+    whole = _whole_fault(request, call)
     others = "remember" in call.effects and _is_of_others(ask) and Fault("report", ask.before[0].raw)
     fault = ask.fault or whole or others or Comparison(request, ask, call).fault()
     if fault is None:
         return Understanding(Level.CLEAR, ask.form, said, None, quota(ask))
     level = Level.HALF if _is_about(ask, call) else Level.NONE
     return Understanding(level, ask.form, said, fault, 1)
+
+
+def _whole_fault(request: Request, call: Call) -> Fault | None:
+    """Return the fault of a message for a call: what takes it all back asks for an undo (oops, undo that)."""
+    fault = request.fault
+    return None if fault is not None and fault.kind == "retraction" and "undo" in call.effects else fault
 
 
 def same_effect(ask: Ask, call: Call) -> bool:

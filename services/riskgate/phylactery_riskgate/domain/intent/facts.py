@@ -202,6 +202,8 @@ def _is_foreign(index: TaskIndex, control: Sequence[Found], known: Understanding
     Pointing to a text only to have it read does not request anything it contains. With a request, a text that contains
     the name the user gave, as a contact list does, may hold the intended value.
     """
+    if all(level < POINTED for level, _ in control):
+        return False
     unasked = known.level is Level.NONE
     least = POINTED if unasked or _spells_out(index, known.words) else FOREIGN
     foreign = [place for level, place in control if level >= least and not _is_data(place)]
@@ -354,7 +356,9 @@ def is_covered(path: str, by: tuple[str, ...]) -> bool:
 
 def role_of(tool: CatalogTool, path: str) -> Role:
     """Return an argument's role: that of the longest pointer that covers it."""
-    covering = [one for one in tool.roles if path == one or path.startswith(f"{one}/")]
+    if path in tool.roles:
+        return tool.roles[path]
+    covering = [one for one in tool.roles if path.startswith(f"{one}/")]
     if covering:
         return tool.roles[max(covering, key=len)]
     return "object" if is_covered(path, tool.controls) else "content"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 from urllib.parse import unquote
 
@@ -73,6 +74,7 @@ def ways(value: str) -> list[Spelled]:
     return found if decoded == value else [*found, spelled(decoded)]
 
 
+@lru_cache(maxsize=16)  # a call's few values are read for each of the origins they may have
 def spelled(value: str) -> Spelled:
     """Return the spelling of a value."""
     text = _SPACE.sub(" ", folding.written(value)).strip()

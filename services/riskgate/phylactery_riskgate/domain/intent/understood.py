@@ -66,6 +66,8 @@ class Uses(NamedTuple):
 
     def of(self, names: Sequence[str]) -> tuple[dict[int, int], list[int]]:
         """Return the uses of some asks, by their positions."""
+        if not self.counts and not self.done:
+            return {}, []
         counts = {place: self.counts[name] for place, name in enumerate(names) if name in self.counts}
         return counts, [place for place, name in enumerate(names) if name in self.done]
 
@@ -234,6 +236,8 @@ def _hears(tool: CatalogTool, request: Request) -> bool:
 
 def is_in_text(index: TaskIndex, tool: CatalogTool) -> bool:
     """Return True if a text that was read or passed on asks for a tool: by its name, or by what it does."""
+    if not index.results:
+        return False
     asking, phrases = _asking(tool.name, tool.asks), _strange_phrases(tool.name, tool.asks)
     wanted = [[print_ for word in phrase for print_ in prints([word])] for phrase in phrases]
     named = prints(folding.tokens(folding.fold(tool.name)))
