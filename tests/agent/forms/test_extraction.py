@@ -67,6 +67,19 @@ async def test_the_options_of_a_choice_are_named(model: ScriptedModel) -> None:
     assert "north, south" in model.shown(0)
 
 
+async def test_a_value_is_asked_for_as_json_and_is_taken_from_what_is_written_around_it(
+    model: ScriptedModel, subtests: pytest.Subtests
+) -> None:
+    for said in ('{"value": "north"}', 'Here it is:\n```json\n{"value": " north "}\n```', "«north»"):
+        with subtests.test(said):
+            model.script(says(said))
+            assert await read(model, name="floor") == "north"
+    for said in ('{"value": ["north"]}', '{"value": "north"', '{"floor": "north"}', '{"value": "a"} {"value": "b"}'):
+        with subtests.test(said):
+            model.script(says(said))
+            assert await read(model, name="floor") is None
+
+
 @pytest.mark.parametrize("answer", [says(""), says("x" * 500), proposes(("write_file", {"path": "a"}), text="2")])
 async def test_an_answer_that_is_no_value_is_none(model: ScriptedModel, answer: ModelReply) -> None:
     model.script(answer)

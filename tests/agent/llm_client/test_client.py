@@ -79,6 +79,44 @@ async def test_an_endpoint_that_refuses_a_form_is_asked_without_it_and_never_for
     assert [one.body.get("response_format") for one in server.asked] == [wanted, None, None]
 
 
+CLOSED = {"type": "object", "required": ["a"], "additionalProperties": False}
+PROPERTIES = {"a": {"type": "string", "maxLength": 9}, "b": {"type": "integer", "default": 3}}
+STRICT = {
+    **CLOSED,
+    "properties": {"a": {"type": "string"}, "b": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
+    "required": ["a", "b"],
+}
+
+
+def tool_of(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": "Does.", "parameters": schema}}
+
+
+async def test_arguments_are_asked_for_strictly_and_a_null_for_what_is_left_out_is_none(server: ModelServer) -> None:
+    server.script(calls(("f", {"a": "x", "b": None}), ("g", {"a": None})))
+    tools = [tool_of("f", {**CLOSED, "properties": PROPERTIES}), TOOL | {"function": {**TOOL["function"], "name": "g"}}]
+    reply = await ask(server, Question(HI.messages, tools))
+    sent = [one["function"] for one in server.asked[0].body["tools"]]
+    assert (sent[0]["parameters"], sent[0]["strict"]) == (STRICT, True)
+    assert sent[1] == tools[1]["function"], "an object that takes any property is asked for as it is"
+    assert [json.loads(one.raw) for one in reply.calls] == [{"a": "x"}, {"a": None}]
+
+
+async def test_an_endpoint_that_refuses_strict_tools_still_gets_forms(server: ModelServer) -> None:
+    tools = [tool_of("f", {**CLOSED, "properties": PROPERTIES})]
+    config = config_of(server.url)
+    client = EndpointClient(config.endpoints[0], config.bounds, FakeClock())
+    try:
+        server.script(fails(400), says("a"), says("b"), says("{}"))
+        assert [(await client.ask(Question(HI.messages, tools))).text for _ in range(2)] == ["a", "b"]
+        await client.ask(Question(HI.messages, [], FORM))
+    finally:
+        await client.close()
+    strict = [["strict" in one["function"] for one in asked.body.get("tools", ())] for asked in server.asked]
+    assert strict == [[True], [False], [False], []]
+    assert "response_format" in server.asked[-1].body
+
+
 @pytest.mark.parametrize("answer", [fails(401), fails(429), fails(500), hangs()], ids=["401", "429", "500", "hangs"])
 async def test_what_is_not_about_the_form_is_not_asked_again_for_it(server: ModelServer, answer: Answer) -> None:
     server.script(answer)

@@ -27,6 +27,7 @@ from phylactery_agent.llm_client.errors import ModelFault
 from phylactery_agent.llm_client.request import Question
 from phylactery_agent.llm_client.response import Assembly, Heard
 from phylactery_agent.llm_client.retry import moment, retry_after
+from phylactery_agent.llm_client.strict import enforced, loosened
 
 OnText = Callable[[str], Awaitable[None]]
 
@@ -70,7 +71,7 @@ class EndpointClient:
         self._unmarked: bool | None = None
         """Whether replies begin with reasoning that nothing marks, so that they may be shown only when complete; None
         before the first reply, which tells it."""
-        self._takes_forms = True
+        self._refuses: set[str] = set()
         for library in ("openai", "httpx2", "httpcore2"):  # their debug logs contain conversations and headers
             logging.getLogger(library).setLevel(_SILENT)
         connect, pause = bounds.connect_seconds, max(bounds.first_token_seconds, bounds.between_tokens_seconds)
@@ -101,18 +102,21 @@ class EndpointClient:
     async def ask(self, question: Question, on_text: OnText | None = None, *, within: float = math.inf) -> Heard:
         """Return the reply within the given seconds. Raise ModelFault; exceptions from on_text propagate.
 
-        An endpoint that refuses a request for an answer in a form is asked again without it, and never for one again.
+        Answers in a form, and the arguments of tools, are to be enforced by the endpoint. One that refuses that is
+        asked again without it, and never for the same again.
         """
-        if question.form is None or not self._takes_forms:
-            return await self._answered(replace(question, form=None), on_text, within=within)
+        wanted, strict = "response_format" if question.form is not None else "strict tools", enforced(question)
+        plain = replace(question, form=None)
+        if strict == plain or wanted in self._refuses:
+            return await self._answered(plain, on_text, within=within)
         try:
-            return await self._answered(question, on_text, within=within)
+            return loosened(await self._answered(strict, on_text, within=within), question)
         except ModelFault as fault:
             if fault.reason != faults.BAD_REQUEST or fault.began:
                 raise
-        heard = await self._answered(replace(question, form=None), on_text, within=within)
-        self._takes_forms = False  # only now: a request that fails without the form, too, tells nothing about it
-        _log.info("an endpoint takes no response_format", model=self.endpoint.model, endpoint=self.endpoint.base_url)
+        heard = await self._answered(plain, on_text, within=within)
+        self._refuses.add(wanted)  # only now: a request that fails without it, too, tells nothing about it
+        _log.info("an endpoint refuses", wanted=wanted, model=self.endpoint.model, endpoint=self.endpoint.base_url)
         return heard
 
     async def _answered(self, question: Question, on_text: OnText | None, *, within: float) -> Heard:

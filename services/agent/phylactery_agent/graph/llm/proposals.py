@@ -69,7 +69,7 @@ def find(text: str) -> Found:
     """
     objects: list[dict[str, Any]] = []
     rest, around, place, unreadable = list[str](), list[str](), 0, False
-    for start, end, value in _objects(text):
+    for start, end, value in objects_of(text):
         if value is None:
             unreadable = True
             continue
@@ -86,6 +86,21 @@ def find(text: str) -> Found:
     cut = bool(objects) and (unreadable or (alone and bare.count("[") != bare.count("]")))
     broken = cut or _BEGUN.search(left) is not None or (not objects and _NOTATION.search(left) is not None)
     return Found(tuple(objects), broken, alone, _is_spoken_of("".join([*around, text[place:]])))
+
+
+def objects_of(text: str) -> Iterator[tuple[int, int, dict[str, Any] | None]]:
+    """Yield the outermost JSON objects of a text with where each begins and ends, None for what only begins as one."""
+    start, left = text.find("{"), MAX_OBJECTS
+    while start >= 0 and left:
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            left, end = left - 1, start + 1
+            if _KEY.match(text, end):
+                yield start, end, None
+        else:
+            yield start, end, value
+        start = text.find("{", end)
 
 
 def are_quoted(objects: Sequence[Mapping[str, Any]], shown: str) -> list[bool]:
@@ -160,21 +175,6 @@ def _object(value: Any) -> dict[str, Any] | None:
         except (ValueError, RecursionError):
             return None
     return value if isinstance(value, dict) else None
-
-
-def _objects(text: str) -> Iterator[tuple[int, int, dict[str, Any] | None]]:
-    """Yield the outermost JSON objects of a text with where each begins and ends, None for what only begins as one."""
-    start, left = text.find("{"), MAX_OBJECTS
-    while start >= 0 and left:
-        try:
-            value, end = _DECODER.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            left, end = left - 1, start + 1
-            if _KEY.match(text, end):
-                yield start, end, None
-        else:
-            yield start, end, value
-        start = text.find("{", end)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
