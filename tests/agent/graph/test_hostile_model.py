@@ -142,7 +142,7 @@ async def _until_executor(runtime: Runtime[Any]) -> Any:
 )
 async def test_calls_that_do_not_fit_never_reach_the_gate(chat: Chat, model: ScriptedModel, call: ModelCall) -> None:
     model.otherwise = ModelReply("", (call,), "tool_calls", "test")
-    state = await chat.say("lee notas.txt")
+    state = await chat.say("explica notas.txt")
     assert len(model.asked) == 2
     assert "hola mundo" in said(state)
     assert [row.tool for row in chat.ledger.rows.values()] == ["read_file"]
@@ -150,7 +150,7 @@ async def test_calls_that_do_not_fit_never_reach_the_gate(chat: Chat, model: Scr
 
 async def test_a_thousand_proposed_calls_are_too_many(chat: Chat, model: ScriptedModel) -> None:
     model.otherwise = proposes(*[("count", {"label": f"n{number}"}) for number in range(1_000)])
-    await chat.say("lee notas.txt")
+    await chat.say("haz mil cosas")
     assert counter.counted == []
     assert "too many" in model.shown(1)
 

@@ -172,7 +172,7 @@ async def test_an_answer_that_does_not_fit_is_told_back_once_and_then_the_rules_
     chat: Chat, model: ScriptedModel
 ) -> None:
     model.script(proposes(("rm_rf", {"path": "/"})), proposes(("read_file", {"file": 3})))
-    state = await chat.say("lee notas.txt")
+    state = await chat.say("explica notas.txt")
     assert len(model.asked) == 2
     assert "there is no such tool" in model.shown(1)
     assert "Contenido de «notas.txt»:\nhola mundo" in said(state)
@@ -193,7 +193,7 @@ async def test_without_the_model_the_rules_do_what_is_left_and_the_person_is_tol
     chat: Chat, model: ScriptedModel, error: Any, told: str
 ) -> None:
     model.script(error)
-    state = await chat.say("lee notas.txt")
+    state = await chat.say("explica notas.txt")
     assert ended(state) == ("done", "ANSWERED")
     assert "hola mundo" in said(state)
     assert told in said(state)

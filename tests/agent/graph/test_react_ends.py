@@ -69,7 +69,7 @@ async def test_a_model_that_is_away_leaves_the_message_to_the_rules_and_says_so(
     chat: Chat, model: ScriptedModel
 ) -> None:
     model.script(AWAY)
-    state = await chat.say("lee notas.txt")
+    state = await chat.say("explica notas.txt")
     assert ended(state) == ("done", "ANSWERED")
     assert tools(state) == ["echo:done", "read_file:done"]
     assert "no me responde el modelo" in said(state)

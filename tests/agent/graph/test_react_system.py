@@ -34,7 +34,7 @@ async def modelled(tmp_path: Path, server: ModelServer) -> AsyncIterator[System]
 async def test_a_message_is_served_by_the_default_graph_and_the_run_says_which(react: System) -> None:
     ana = react.person()
     (react.sandbox / "notas.txt").write_text("hola mundo")
-    answer = await ana.say("lee notas.txt")
+    answer = await ana.say("explica notas.txt")
     assert (answer.run.status, answer.run.graph) == (DONE, "react")
     assert answer.reply.text == "Contenido de «notas.txt»:\nhola mundo"
     assert [(step.step_id, step.status) for step in answer.run.plan_steps] == [("s1", "done"), ("s2", "done")]
@@ -152,7 +152,7 @@ async def test_an_endpoint_that_fails_leaves_the_message_to_the_rules_and_says_s
     server.otherwise = lambda _asked: answer  # type: ignore[assignment,return-value]
     ana = modelled.person()
     (modelled.sandbox / "notas.txt").write_text("hola mundo")
-    told = await ana.say("lee notas.txt")
+    told = await ana.say("explica notas.txt")
     assert told.run.status == DONE
     assert "hola mundo" in told.reply.text
     assert "no me responde el modelo" in told.reply.text

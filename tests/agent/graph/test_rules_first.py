@@ -53,6 +53,13 @@ def files(system: System, person: Person) -> dict[str, str]:
     return {one.name: one.read_text() for one in folder.iterdir() if one.is_file()} if folder.exists() else {}
 
 
+def note(system: System, person: Person) -> None:
+    subject, tenant = (value for _, value in person.metadata)
+    folder = system.sandbox_of(subject, tenant)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "note.txt").write_text("buy milk")
+
+
 # (what is said, the tools that are called, the files there are then)
 EXACT = [
     ("remind me tomorrow at 9 to call the bank", ["create_reminder"], {}),
@@ -85,14 +92,56 @@ async def test_the_react_graph_does_it_too(system: System, server: ModelServer, 
     assert [one.tool for one in answer.run.tool_calls if one.tool != "echo"], "it was done, not chatted about"
 
 
+# (what is said, the tool that reads, what the answer has)
+LOOKED_AT = [
+    ("read note.txt", "read_file", "buy milk"),
+    ("lee note.txt, por favor", "read_file", "buy milk"),
+    ("what files are there?", "list_dir", "note.txt"),
+    ("qué archivos hay", "list_dir", "note.txt"),
+    ("show my reminders", "list_reminders", ""),
+    ("search for milk in my files", "search_files", "buy milk"),
+]
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+async def test_what_is_only_read_needs_no_model(
+    system: System, server: ModelServer, ana: Person, subtests: pytest.Subtests, *, graph: str
+) -> None:
+    note(system, ana)
+    for lie in LIES:
+        server.otherwise = lambda _asked, said=lie: LIES[said]  # type: ignore[misc]
+        for words, tool, there in LOOKED_AT:
+            with subtests.test(f"{lie}: {words}"):
+                answer = await ana.say(words, f"t{next(_numbers)}", graph=graph)
+                called = [one.tool for one in answer.run.tool_calls if one.tool != "echo"]
+                assert (answer.run.status, called) == (DONE, [tool])
+                assert there in answer.reply.text
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+async def test_where_a_request_only_reads_a_model_is_offered_nothing_that_changes(
+    system: System, server: ModelServer, ana: Person, subtests: pytest.Subtests, *, graph: str
+) -> None:
+    note(system, ana)
+    for words in ("explain note.txt", "resume note.txt", "where do I live?", "search for milk"):
+        for lie in (EVIL, ""):
+            with subtests.test(f"{words}, {lie}"):
+                server.otherwise = lambda _asked, plan=lie: says(plan) if plan else LIES["another call"]  # type: ignore[misc]
+                answer = await ana.say(words, f"t{next(_numbers)}", graph=graph)
+                assert answer.run.status == DONE
+                assert not {one.tool for one in answer.run.tool_calls} & {"write_file", "send_email"}
+    assert server.asked
+    assert not {"write_file", "send_email", "remember"} & {tool for asked in server.asked for tool in asked.tools}
+    assert files(system, ana) == {"note.txt": "buy milk"}
+
+
 # What the rules read, though a model may know better what is meant.
 READ = [
     ("write milk and eggs to list.txt", "write_file"),
     ("escribe leche y pan en compra.txt", "write_file"),
-    ("read note.txt", "read_file"),
-    ("what files are there?", "list_dir"),
-    ("qué archivos hay", "list_dir"),
-    ("show my reminders", "list_reminders"),
+    ("review note.txt", "read_file"),
+    ("where do I live?", "recall"),
 ]
 
 
@@ -102,9 +151,7 @@ READ = [
 async def test_chatter_is_no_answer_to_what_the_rules_read(
     system: System, server: ModelServer, ana: Person, *, words: str, tool: str, said: str, graph: str
 ) -> None:
-    subject, tenant = (value for _, value in ana.metadata)
-    system.sandbox_of(subject, tenant).mkdir(parents=True, exist_ok=True)
-    (system.sandbox_of(subject, tenant) / "note.txt").write_text("buy milk")
+    note(system, ana)
     server.otherwise = lambda _asked: says(said)
     answer = await ana.say(words, graph=graph)
     assert answer.run.status in {DONE, SUSPENDED}

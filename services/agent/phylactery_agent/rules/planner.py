@@ -59,11 +59,15 @@ _STANDING = chat_expression(r"(?i)^" + _READ_STANDING + r"[\s.!?]*$")
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """One reading of one clause."""
+    """One reading of one clause.
+
+    It is reworded if the clause is read in other words than its own, which may have meant more: "review plan.txt".
+    """
 
     tool: str
     args: dict[str, Any]
     text: str
+    reworded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +177,7 @@ def _reworded(clause: str, tools: ToolRegistry) -> list[PlannedCall]:
         if call is not None and (
             _TELLING & call.args.keys() or not call.args or doubts.is_file(str(call.args.get("path", "")))
         ):
-            return [replace(call, text=clause)]
+            return [replace(call, text=clause, reworded=True)]
     return []
 
 

@@ -21,7 +21,8 @@ from phylactery_agent.rules.intents import FAST_PATHWAY
 from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.registry import ToolRegistry
-from phylactery_agent.tools.specs.folders import SEARCH_FILES
+from phylactery_agent.tools.specs.files import FILE_INFO, READ_FILE
+from phylactery_agent.tools.specs.folders import LIST_DIR, SEARCH_FILES
 
 MODEL_AWAY: Final = (ModelUnavailableError, ModelBudgetError)
 """Model errors after which static mode takes over; any other model error ends the turn."""
@@ -31,6 +32,8 @@ _SHORT: Final = 300
 """The characters of a message that may be a request that the rules carry out; a longer one is worded more freely."""
 _COMPOSED: Final = ("content", "subject", "body")
 """Arguments of packaged tools whose text a person often leaves to whoever writes it; only those tools have patterns."""
+_TOLD_AS_READ: Final = frozenset({READ_FILE.name, FILE_INFO.name, LIST_DIR.name, SEARCH_FILES.name})
+"""Tools whose result is the answer to a request that names what to read."""
 _ASKS: Final = ("?", "?)", "？")
 _NAMES_FILES: Final = expression(
     r"(?i)\b(?:files?|folders?|director(?:y|ies)|documents?|notes?|archivos?|ficheros?|carpetas?|documentos?|notas?)\b|\w\.\w{1,8}\b"
@@ -89,12 +92,17 @@ def rules_suffice(state: AgentState, context: TurnContext) -> bool:
 
     Words that are to be written count as composed unless they are quoted: "the capital of France" may be a question.
     """
+    clauses = _ruled(state, context)
+    return bool(clauses) and all(_is_exact(call, context.tools) for call in clauses)
+
+
+def _ruled(state: AgentState, context: TurnContext) -> list[PlannedCall]:
+    """Return the calls by which the rules would carry out the whole message, none if it is not theirs to read."""
     incoming = state.get("incoming")
     said = meant_in(incoming) if incoming else ""
     if context.model is None or not said or len(said) > _SHORT or incoming.get("attachments"):
-        return False
-    clauses = read_request(said, context.tools).clauses
-    return bool(clauses) and all(_is_exact(readings[0], context.tools) for readings in clauses)
+        return []
+    return [readings[0] for readings in read_request(said, context.tools).clauses]
 
 
 async def is_chatter(state: AgentState, context: TurnContext, said: str) -> bool:
@@ -105,10 +113,16 @@ async def is_chatter(state: AgentState, context: TurnContext, said: str) -> bool
     """
     if said.rstrip().endswith(_ASKS) or state["incoming"].get("attachments"):
         return False
+    calls = await read_by_rules(state, context)
+    return bool(calls) and not all(map(_may_be_meant_for_model, calls))
+
+
+async def read_by_rules(state: AgentState, context: TurnContext) -> list[PlannedCall]:
+    """Return the calls by which the rules would carry out the request, none if they do not read it whole."""
     request = asked_of_rules(state["incoming"])
     lane = (state["tenant"], state["user_id"])
     clauses = await read_aside(lane, request, lambda: read_request(request, context.tools).clauses)
-    return bool(clauses) and not all(_may_be_meant_for_model(readings[0]) for readings in clauses)
+    return [readings[0] for readings in clauses]
 
 
 def _may_be_meant_for_model(call: PlannedCall) -> bool:
@@ -120,9 +134,14 @@ def _may_be_meant_for_model(call: PlannedCall) -> bool:
 
 
 def _is_exact(call: PlannedCall, tools: ToolRegistry) -> bool:
-    """Return True if a call changes something and its contents stand in quotes in the person's words."""
+    """Return True if a call is all that its words ask for.
+
+    The contents of a change have to stand in quotes. What is read is the answer itself, unless a tool looks it up by a
+    description or the words are not the tool's own: "explain plan.txt" may ask for more than its text.
+    """
     if tools[call.tool].contract.effect == "read":
-        return False
+        own = call.tool in _TOLD_AS_READ and not call.reworded and not _may_be_meant_for_model(call)
+        return not call.args or own
     return all(_is_quoted(call.args[name], call.text) for name in _COMPOSED if name in call.args)
 
 
@@ -138,10 +157,20 @@ def may_use(state: AgentState, context: TurnContext, tool: str) -> bool:
 
 
 def allowed_specs(state: AgentState, context: TurnContext) -> dict[str, ToolSpec]:
-    """Return the tools offered to a model in this turn: none for conversation."""
+    """Return the tools offered to a model in this turn: none for conversation.
+
+    Where the rules read the whole message and it changes nothing, only tools that read: whatever else a model proposed
+    would be something that nobody asked for, and a question to the person about it.
+    """
     if state["request_pathway"] == FAST_PATHWAY:
         return {}
-    return {spec.name: spec for spec in context.tools.offered() if may_use(state, context, spec.name)}
+    ruled = _ruled(state, context)
+    only_reads = bool(ruled) and all(context.tools[call.tool].contract.effect == "read" for call in ruled)
+    return {
+        spec.name: spec
+        for spec in context.tools.offered()
+        if may_use(state, context, spec.name) and (spec.contract.effect == "read" or not only_reads)
+    }
 
 
 async def went_away(state: AgentState, context: TurnContext, reason: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from phylactery_agent.graph.llm.asking import (
     allowed_specs,
     is_chatter,
     model_of,
+    read_by_rules,
     went_away,
 )
 from phylactery_agent.graph.llm.claims import Claims
@@ -107,7 +108,11 @@ async def model(
             raise ModelUnavailableError(MODEL_EMPTY, "the model answered without words")
     except MODEL_AWAY as error:
         return await _without_model(begun, context, error.reason, update)
-    if draft.answer and not state["plan"] and await is_chatter(state, context, draft.answer):
+    unfit = bool(draft.problems) and state["metadata"]["corrections"] >= MAX_CORRECTIONS
+    if not state["plan"] and (
+        (draft.answer and await is_chatter(state, context, draft.answer))
+        or (unfit and await read_by_rules(state, context))
+    ):
         return Command(goto="reasoner", update={**update, **_by_rules(state)})
     target, stop = await aside(begun, lambda: model_router(begun, draft, context.tools))
     update.update(await _taken(begun, context, reply, draft, target))
