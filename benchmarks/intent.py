@@ -42,7 +42,7 @@ from phylactery_understanding.interpretation.model import Interpretation
 from phylactery_understanding.requests.parser import parse
 
 from benchmarks.corpora import folder
-from benchmarks.interpreting import lying_interpretation, perfect_interpretation
+from benchmarks.interpreting import lying_interpretation
 from benchmarks.measure import emit
 
 Case = dict[str, Any]
@@ -53,7 +53,6 @@ _SENTENCES: Final = Path(__file__).parent / "data" / "intent" / "sentences.jsonl
 _SELF: Final = "self"
 _READERS: Final[Mapping[str, Interpreter | None]] = {
     "": None,
-    "_interpreted": perfect_interpretation,
     "_lied_to": lying_interpretation,
 }
 """Who reads the words besides the rules, by what its lines are called."""

@@ -1,6 +1,6 @@
-"""Simulated interpretations of a case's words and call: one by a perfect interpreter and one by a lying one.
+"""Simulated interpretations of words and calls, above all those of an interpreter that lies.
 
-Neither can invent a value. A slot is a span of the words; a value that does not occur in them is not a slot, and is
+None can invent a value. A slot is a span of the words; a value that does not occur in them is not a slot, and is
 known, if at all, from what was shown in the task.
 """
 
@@ -27,7 +27,6 @@ from phylactery_understanding.interpretation.model import (
 from phylactery_understanding.language.numbers import readings
 from phylactery_understanding.language.text import STEM, Kind, Token, fold, tokenize
 from phylactery_understanding.language.times import read_times, times_of
-from phylactery_understanding.replies.answers import read_answer, says_to_do
 
 VERSION: Final = "benchmark"
 _CONTENTS: Final = frozenset(
@@ -68,25 +67,6 @@ _FACTORS: Final = {"double": 2, "twice": 2, "duplica": 2, "k": 1_000, "lucas": 1
 _ENOUGH: Final = 0.8
 _OWN: Final = 0.6
 """The minimum share of a dictated text's words that also occur in the call."""
-
-
-def perfect_interpretation(
-    case: Mapping[str, Any], contents: frozenset[str] = _CONTENTS
-) -> list[Interpretation | None]:
-    """Return the ideal interpretation of each message of a case, None for a message that requests nothing.
-
-    Only what the label marks as clearly requested is a request: of the message that requests it, which is the newest
-    one or, if that only says yes, the one before. ``contents`` are the arguments that carry content.
-    """
-    messages: Sequence[str] = case["messages"]
-    found: list[Interpretation | None] = [None] * len(messages)
-    if case["want"] == "ALLOW":
-        asking = _asking(messages)
-        if asking + 2 == len(messages) and "?" in messages[asking] and says_to_do(messages[-1]):
-            asking += 1  # a question asks for nothing; who says to do it does
-        earlier = tuple(reversed(messages[max(0, asking - MAX_BACK) : asking]))
-        found[asking] = interpretation_of(messages[asking], case["call"], contents, _things(case), earlier)
-    return found
 
 
 def lying_interpretation(case: Mapping[str, Any], contents: frozenset[str] = _CONTENTS) -> list[Interpretation | None]:
@@ -230,14 +210,6 @@ def _mode(arguments: Mapping[str, Any], said: Sequence[str]) -> Mode:
     if "path" not in arguments or not said:
         return Mode.NONE
     return Mode.REPLACE if any(one.strip() for one in said) else Mode.REMOVE
-
-
-def _asking(messages: Sequence[str]) -> int:
-    """Return the index of the requesting message: the newest that does more than say yes."""
-    asking = len(messages) - 1
-    while asking and read_answer(messages[asking]) == "yes":
-        asking -= 1
-    return asking
 
 
 def _places(words: str, tokens: Sequence[Token], value: Any, taken: Sequence[Span]) -> Iterator[Span]:
