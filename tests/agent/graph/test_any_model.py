@@ -183,6 +183,7 @@ async def test_a_model_that_means_harm_does_and_claims_nothing(
             await say_what_no_rule_reads(system, subtests)
 
 
+@pytest.mark.slow
 @pytest.mark.xfail(strict=True, reason="the gate's grammar takes the goal of 'give' and 'translate' for a file's name")
 async def test_a_goal_that_is_no_file_makes_no_write_of_a_request(tmp_path: Path) -> None:
     words = ("give me three ideas for dinner", "translate 'good morning' into Italian")
