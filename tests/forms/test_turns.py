@@ -69,9 +69,9 @@ def outcomes(kind: str) -> dict[str, str]:
 
 def test_hostile_turns_are_taken_as_they_were_meant_or_asked_back() -> None:
     wrong = {turn: became for turn, became in outcomes("hostile").items() if became.startswith("wrong")}
-    assert len(wrong) <= 58, wrong
+    assert wrong == {}
 
 
 def test_plain_answers_are_taken() -> None:
     missed = {turn: became for turn, became in outcomes("honest").items() if became != "right"}
-    assert len(missed) <= 6, missed
+    assert len(missed) <= 1, missed

@@ -18,6 +18,8 @@ Condition = Mapping[str, tuple[str, ...]]
 
 DISTINCTIVE: Final = frozenset({"email", "phone", "url", "date", "time", "money", "national_id"})
 """Types whose values are recognised wherever they stand; any other is read only where it is asked for or named."""
+UNMISTAKABLE: Final = frozenset({"email", "phone", "url", "national_id"})
+"""Those of them that are nothing else even where something else is asked for."""
 SUBMIT_FORM: Final = "submit_form"
 """The tool that stores what a form submits, each submission on its own."""
 FREE: Final = frozenset({"text", "address"})

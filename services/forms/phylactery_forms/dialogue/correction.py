@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 from phylactery_understanding.documents import read_yaml
 from phylactery_understanding.replies.answers import read_answer
 
-from phylactery_forms.definitions.model import FREE, Field, Form
+from phylactery_forms.definitions.model import FREE, UNMISTAKABLE, Field, Form
 from phylactery_forms.dialogue.reading import accepted, found_in
 from phylactery_forms.dialogue.signals import About, Evidence, Part, Signals, evidence_of, hinted_at, parts_of, undenied
 from phylactery_forms.dialogue.state import ConversationState, applies
@@ -41,6 +41,7 @@ _POSSIBLE: Final = 0.05
 _SPOKEN: Final = FREE | {"person_name"}
 """Types that take any words."""
 _BEFORE_TOLD: Final[tuple[ListName, ...]] = ("seems", "instead", "gives", "links", "beside")
+_MARKS: Final[tuple[ListName, ...]] = ("marks", "regret", "changes", "wrong")
 _TELLING: Final = ("regret", "rethink", "put", "any_named", "any_named_less", "any_hinted", "any_old")
 
 
@@ -88,7 +89,30 @@ def correction_in(form: Form, conversation: ConversationState, text: str, contex
     weights = _message_weights("review" if in_review(conversation) else "asked")
     if weights.share(evidence.message) < weights.threshold:
         return None
-    return _of(evidence, form, conversation, said, context)
+    found = _of(evidence, form, conversation, said, context)
+    asked = form.by_id.get(conversation["asked"] or "")
+    return found if asked is None or _is_meant(found, asked, form, conversation, said, context) else None
+
+
+def _is_meant(  # noqa: PLR0917 - what was found, and the state it was found in
+    found: Correction | None, asked: Field, form: Form, conversation: ConversationState, said: Words, context: Context
+) -> bool:
+    """Return True if a message corrects an answer although another field is asked.
+
+    It names the field, or marks a correction where the asked field cannot take it; an address or a number that is
+    unmistakable does so by itself. A value that the asked field takes is its answer, and falls through to no other.
+    """
+    one = None if found is None or found.field is None else form.by_id[found.field]
+    marked = any(find(name, said.folded) is not None for name in _MARKS)
+    if one is None or one is asked:
+        return True
+    if named_at(one, said.folded) is not None:
+        return one.type.name not in FREE or marked
+    if one.type.name in UNMISTAKABLE and asked.type.name != one.type.name:
+        return True
+    takes = asked.type.name in FREE or accepted(asked, said.text, context) is not None
+    old = conversation["values"][one.id]["value"].lower() in said.text.lower()
+    return marked and (not takes or old or hinted_at(one, form, said.folded) is not None)
 
 
 def _named_first(filled: Sequence[Field], said: Words) -> tuple[Field, Span] | None:

@@ -54,7 +54,7 @@ def _reason(
     rules = form.escalation
     if policy == "keyword":
         return _keyword(form, conversation, words_of(own_statements(said.text, wishes=True)), context)
-    if policy == "timeout" and rules.timeout_minutes is not None:
+    if policy == "timeout" and rules.timeout_minutes is not None and not all_collected(form, conversation):
         waited = microseconds(context) - conversation["started_us"]
         return "time_exceeded" if waited > rules.timeout_minutes * _MINUTE else ""
     if policy == "sentiment" and rules.sentiment is not None:

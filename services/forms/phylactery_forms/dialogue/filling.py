@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from phylactery_forms.definitions.model import DISTINCTIVE, FREE, Field, Form
+from phylactery_forms.definitions.model import DISTINCTIVE, FREE, UNMISTAKABLE, Field, Form
 from phylactery_forms.dialogue.reading import accepted, valid_value
-from phylactery_forms.dialogue.state import ConversationState, applies, first_open, put
+from phylactery_forms.dialogue.state import ConversationState, applies, asking_next, put
 from phylactery_forms.dialogue.words import named_at, words_of
 from phylactery_forms.values.model import Context, Found, Problem
 
@@ -20,10 +20,11 @@ def beside(
     *,
     target: Field | None = None,
     taken: Sequence[tuple[int, int]] = (),
-) -> dict[str, str]:
-    """Return the values of further fields in a message: empty ones, of a type that tells itself or named in it.
+) -> dict[str, Found]:
+    """Return the values of further fields in a message: empty ones, that are named in it or cannot be anything else.
 
-    Two empty fields of one type are filled by their names alone. ``taken`` are the spans that are used already.
+    Two empty fields of one type are filled by their names alone; beside a question that the message does not answer,
+    only an address or number that is unmistakable needs no name. ``taken`` are the spans that are used already.
     """
     if target is not None and target.type.name in FREE:
         return {}
@@ -38,10 +39,11 @@ def beside(
         and one.type.name in DISTINCTIVE | {"choice", "number"}
     ]
     kinds = Counter(one.type.name for one in [*empty, *([target] if target is not None else [])])
-    used, filled = list(taken), dict[str, str]()
+    used, filled = list(taken), dict[str, Found]()
+    sure = DISTINCTIVE if taken or target is None else UNMISTAKABLE
     for one in empty:
         span = named_at(one, said.folded)
-        alone = one.type.name in DISTINCTIVE and kinds[one.type.name] == 1
+        alone = one.type.name in sure and kinds[one.type.name] == 1
         if not alone and (span is None or span.stop >= len(said.tokens)):
             continue
         offset = 0 if alone or span is None else said.tokens[span.stop].start
@@ -49,8 +51,9 @@ def beside(
         if found is None:
             continue
         place = Found(found.value, found.start + offset, found.end + offset, found.whole)
-        if not any(place.start < stop and start < place.end for start, stop in used):
-            filled[one.id] = found.value
+        figure = one.type.name == "money" and text[place.start : place.end].strip().isdecimal() and span is None
+        if not figure and not any(place.start < stop and start < place.end for start, stop in used):
+            filled[one.id] = place
             used.append((place.start, place.end))
     return filled
 
@@ -59,7 +62,24 @@ def prefilled(
     form: Form, conversation: ConversationState, text: str, context: Context, turn_id: str
 ) -> ConversationState:
     """Return the state with what the message that began the form gives already."""
-    return with_values(form, conversation, beside(form, conversation, text, context), context, turn_id)
+    found = beside(form, conversation, _without_trigger(form, text), context)
+    return with_values(form, conversation, {name: one.value for name, one in found.items()}, context, turn_id)
+
+
+def _without_trigger(form: Form, text: str) -> str:
+    """Return what a message says behind the words that began the form: they are no values (una cita is no hour)."""
+    said = words_of(text)
+    phrases = [words_of(phrase).folded for some in form.triggers.values() for phrase in some]
+    spans = [
+        (place, place + len(phrase))
+        for phrase in phrases
+        for place in range(len(said.folded) - len(phrase) + 1)
+        if phrase and said.folded[place : place + len(phrase)] == phrase
+    ]
+    if not spans:
+        return text
+    start, stop = max(spans, key=lambda span: span[1] - span[0])
+    return f"{said.text[: said.tokens[start].start]}, {said.text[said.tokens[stop - 1].stop :]}"
 
 
 def with_values(
@@ -73,7 +93,7 @@ def with_values(
         checked = valid_value(one, value, context)
         if not isinstance(checked, Problem):
             conversation = put(conversation, name, checked, turn_id)
-    return {**conversation, "asked": first_open(form, conversation)}
+    return asking_next(form, conversation)
 
 
 def adopted(form: Form, conversation: ConversationState, context: Context) -> ConversationState:
@@ -92,6 +112,7 @@ def adopted(form: Form, conversation: ConversationState, context: Context) -> Co
         "attempts": {},
         "confirming": None,
         "choosing": [],
+        "doubt": None,
         "status": "collecting",
     }
-    return {**left, "asked": first_open(form, left)}
+    return asking_next(form, left)

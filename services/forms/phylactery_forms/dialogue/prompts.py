@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from phylactery_understanding.replies.talk import read_talk
 
-from phylactery_forms.definitions.model import Field, Form
+from phylactery_forms.definitions.model import FREE, Field, Form
 from phylactery_forms.definitions.templates import placeholders
 from phylactery_forms.dialogue.messages import (
     ask_text,
@@ -21,6 +21,7 @@ from phylactery_forms.dialogue.messages import (
 )
 from phylactery_forms.dialogue.state import ConversationState, FormTurn
 from phylactery_forms.dialogue.words import words_of
+from phylactery_forms.values.message import fold
 from phylactery_forms.values.model import Language, Problem
 
 
@@ -66,15 +67,14 @@ def reply(turn: FormTurn, form: Form) -> str:
         return say("greeting" if talk is not None and talk.kind == "greeting" else "off_topic", language, ask=asking)
     if conversation["choosing"]:
         return asking
+    if metadata.get("doubt"):
+        return _doubtful(turn, form, asking)
     if not turn["is_valid"]:
         return _refusal(turn, form, asking)
     corrected = form.by_id.get(str(metadata.get("corrected", "")))
     if corrected is not None and corrected.id in conversation["values"] and not conversation["confirming"]:
         return _corrected(corrected, conversation, asking)
-    if metadata.get("implied") and not conversation["confirming"]:
-        given = summary(form, conversation, (turn["current_field"] or "",))
-        return say("noted", language, given=given, ask=asking)
-    return asking
+    return _said_back(turn, form, asking)
 
 
 def completed(turn: FormTurn, form: Form, conversation: ConversationState, *, answer: str, first: bool) -> str:
@@ -170,6 +170,41 @@ def _refusal(turn: FormTurn, form: Form, asking: str) -> str:
     if not words_of(turn["user_message"]).tokens:
         told = problem_text(one, None, language)
     return _rung(one, tries, told, asking, conversation)
+
+
+def _doubtful(turn: FormTurn, form: Form, asking: str) -> str:
+    """Return the question by which a doubtful answer is asked back: with what was heard."""
+    conversation, metadata = turn["conversation"], turn["metadata"]
+    language, doubt = conversation["language"], metadata["doubt"]
+    one = form.by_id[doubt["field"]]
+    values = [value_text(one, value, language) for value in doubt["values"]]
+    raw = metadata.get("problem")
+    if doubt["reason"] == "denied":
+        return say("doubt_denied", language, ask=asking)
+    if not values:
+        told = problem_text(one, None if raw is None else Problem(raw["code"], raw["details"]), language)
+        return say("explained", language, problem=told, help=help_text(one, language), ask=asking)
+    if one.sensitive:
+        return say("doubt_hidden", language, ask=asking)
+    if len(values) > 1:
+        return say("doubt_several", language, values=say("or", language).join(values))
+    key = f"doubt_{doubt['reason']}" if doubt["reason"] in {"bound", "others", "request"} else "doubt"
+    return say(key, language, value=values[0], label=one.label[language])
+
+
+def _said_back(turn: FormTurn, form: Form, asking: str) -> str:
+    """Return the next question after what was read, where that is not what was written word by word."""
+    conversation, metadata = turn["conversation"], turn["metadata"]
+    language = conversation["language"]
+    one = form.by_id.get(turn["current_field"] or "")
+    if one is None or one.id not in conversation["values"] or conversation["confirming"] == one.id:
+        return asking
+    if metadata.get("more") or metadata.get("implied"):
+        given = [one.id, *(name for name in metadata["more"] if name != conversation["confirming"])]
+        return say("noted", language, given=summary(form, conversation, given), ask=asking)
+    value = value_text(one, conversation["values"][one.id]["value"], language)
+    same = one.sensitive or one.type.name in {*FREE, "yes_no", "phone"} or fold(value) in fold(turn["user_message"])
+    return asking if same else say("said_back", language, value=value, ask=asking)
 
 
 def _rung(one: Field, tries: int, told: str, asking: str, conversation: ConversationState) -> str:

@@ -40,6 +40,15 @@ class Escalated(TypedDict):
     reason: str
 
 
+class Doubt(TypedDict):
+    """An answer that was asked back: its values, why, and how often in a row; none where only another answer helps."""
+
+    field: str
+    values: list[str]
+    reason: str
+    times: int
+
+
 class ConversationState(TypedDict):
     """A conversation about one form, complete: it lies in the checkpoint and in the session's row."""
 
@@ -68,6 +77,8 @@ class ConversationState(TypedDict):
     escalation: Escalated | None
     left: NotRequired[bool]
     """Whether the person left it for now: what they do meanwhile is not followed by the form's question."""
+    doubt: NotRequired[Doubt | None]
+    """The answer to the asked field that was asked back, until the next one."""
     started_us: int
     updated_us: int
 
@@ -165,6 +176,15 @@ def first_open(form: Form, conversation: ConversationState) -> str | None:
     return next(
         (f.id for f in form.fields if f.id not in values and f.id not in skipped and applies(f, conversation)), None
     )
+
+
+def asking_next(form: Form, conversation: ConversationState) -> ConversationState:
+    """Return the state that asks on: first whether a value is right whose field is read back, however it was given."""
+    values = conversation["values"]
+    waits = (f.id for f in form.fields if f.confirm and f.id in values and applies(f, conversation))
+    confirming = next((name for name in waits if not values[name]["confirmed"]), None)
+    asked = None if confirming is not None else first_open(form, conversation)
+    return {**conversation, "confirming": confirming, "asked": asked}
 
 
 def all_collected(form: Form, conversation: ConversationState) -> bool:

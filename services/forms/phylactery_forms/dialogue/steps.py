@@ -13,23 +13,22 @@ from phylactery_understanding.replies.answers import read_answer
 
 from phylactery_forms.definitions.model import Field, Form
 from phylactery_forms.dialogue import prompts
+from phylactery_forms.dialogue.answers import Reading, doubted, read_answer_to, settled
 from phylactery_forms.dialogue.commands import apply_command, command_of
 from phylactery_forms.dialogue.correction import correction_in
 from phylactery_forms.dialogue.escalation import completes_with_person, escalation_in
-from phylactery_forms.dialogue.filling import beside
 from phylactery_forms.dialogue.off_topic import is_off_topic
 from phylactery_forms.dialogue.reading import found_in, taken_whole, valid_value
-from phylactery_forms.dialogue.signals import latest, undenied
+from phylactery_forms.dialogue.signals import latest
 from phylactery_forms.dialogue.state import (
     ConversationState,
     FormTurn,
     all_collected,
-    first_open,
+    asking_next,
     microseconds,
     put,
 )
 from phylactery_forms.dialogue.words import answer_to_review, language_of, words_of
-from phylactery_forms.values.contacts import NO_OWN_PHONE
 from phylactery_forms.values.model import Context, Problem
 
 _AWAY_US: Final = 6 * 3_600_000_000
@@ -81,6 +80,15 @@ def check_correction(turn: FormTurn, form: Form, context: Context, *, judged: st
     if command is not None:
         return _command(turn, form, context, *apply_command(command, form, conversation, turn_id), name=command)
     answer = read_answer(text)
+    doubt, target = conversation.get("doubt"), form.by_id.get(_target(conversation) or "")
+    if doubt is not None and doubt["values"] and target is not None and doubt["field"] == target.id:
+        value = settled(target, doubt, text, context)
+        conversation = {**conversation, "doubt": {**doubt, "values": []}}
+        if value is not None:
+            return _update(turn, form, conversation, is_correction=False, correction_field=None, same=value)
+        if answer == "no" and target.type.name != "yes_no":
+            again = _update(turn, form, conversation, is_correction=False, correction_field=None)
+            return {**again, "next_action": "ask_again"}
     if conversation["confirming"] is not None and answer != "unclear":
         return _confirmed(turn, form, context, yes=answer == "yes")
     found = correction_in(form, conversation, text, context)
@@ -118,7 +126,12 @@ def check_off_topic(
     return {
         "is_off_topic": away,
         "conversation": conversation,
-        "metadata": {**turn["metadata"], "all_collected": collected, "digression": away and request},
+        "metadata": {
+            **turn["metadata"],
+            "all_collected": collected,
+            "digression": away and request,
+            "request": request,
+        },
     }
 
 
@@ -133,20 +146,23 @@ def extract_field(turn: FormTurn, form: Form, context: Context, *, suggested: st
     name = turn["correction_field"] if corrects else _target(conversation)
     one = form.by_id.get(name or "")
     text = str(metadata.get("about", "")) if corrects else turn["user_message"]
-    value, problem, spans, implied = None, None, list[tuple[int, int]](), False
+    value, problem, doubt, counts, more = None, None, None, True, dict[str, str]()
+    implied = False
     if one is not None and "same" in metadata:
         value, problem = _checked(one, str(metadata["same"]), context)
     elif one is not None and text.strip():
-        read = found_in(one, text, context) if corrects else undenied(one, text, context)
-        if isinstance(read, Problem):
-            problem = read
-        elif read:
-            first = latest(read, text)[0] if corrects else read[0]
-            value, spans, implied = first.value, [(first.start, first.end)], first.implied
-        if value is None and suggested is not None and suggested.strip().upper() not in _NOT_PROVIDED:
+        reading = (
+            _corrected(one, text, context)
+            if corrects
+            else read_answer_to(one, form, conversation, text, context, request=bool(metadata.get("request")))
+        )
+        problem, more = reading.problem, dict(reading.more)
+        if reading.certain:
+            value, implied = reading.values[0].value, reading.values[0].implied
+        elif reading.reason:
+            doubt, counts = doubted(conversation, one, reading)
+        elif suggested is not None and suggested.strip().upper() not in _NOT_PROVIDED:
             value, problem = _checked(one, suggested, context)
-    taken = corrects or "same" in metadata or (problem is not None and problem.code == NO_OWN_PHONE)  # to its last word
-    more = {} if taken else beside(form, conversation, text, context, target=one, taken=spans)
     return {
         "current_field": name,
         "extracted_value": value,
@@ -154,6 +170,8 @@ def extract_field(turn: FormTurn, form: Form, context: Context, *, suggested: st
             **metadata,
             "more": more,
             "implied": implied,
+            "doubt": doubt,
+            "counts": counts,
             "problem": None if problem is None else {"code": problem.code, "details": dict(problem.details)},
         },
     }
@@ -179,13 +197,13 @@ def validate(turn: FormTurn, form: Form, context: Context) -> dict[str, Any]:
     left = {
         **left,
         "attempts": {name: count for name, count in left["attempts"].items() if name != one.id},
-        "confirming": one.id if one.confirm else None,
         "choosing": [],
+        "doubt": None,
         "corrections": left["corrections"] + corrects,
         "left": False,
         "status": "collecting",
     }
-    left = {**left, "asked": None if one.confirm else first_open(form, left)}
+    left = asking_next(form, left)
     return {
         "is_valid": True,
         "conversation": left,
@@ -265,6 +283,14 @@ def _target(conversation: ConversationState) -> str | None:
     return conversation["confirming"] or conversation["asked"]
 
 
+def _corrected(one: Field, text: str, context: Context) -> Reading:
+    """Return the reading of the part of a message that holds the new value of a field."""
+    read = found_in(one, text, context)
+    if isinstance(read, Problem):
+        return Reading(problem=read)
+    return Reading(tuple(latest(read, text)[:1]) if read else ())
+
+
 def _checked(one: Field, value: str, context: Context) -> tuple[str | None, Problem | None]:
     checked = valid_value(one, value, context)
     return (None, checked) if isinstance(checked, Problem) else (checked, None)
@@ -315,8 +341,7 @@ def _confirmed(turn: FormTurn, form: Form, context: Context, *, yes: bool) -> di
     value = conversation["values"][name]
     left: ConversationState = {**conversation, "confirming": None, "asked": None if yes else name}
     if yes:
-        left = {**left, "values": {**left["values"], name: {**value, "confirmed": True}}}
-        left = {**left, "asked": first_open(form, left)}
+        left = asking_next(form, {**left, "values": {**left["values"], name: {**value, "confirmed": True}}})
     found = _update(turn, form, left, is_correction=False, correction_field=None, field=name)
     return {**found, "next_action": "confirmed" if yes else "ask_again"}
 
@@ -335,8 +360,9 @@ def _refused(turn: FormTurn, form: Form, context: Context, problem: Any) -> dict
         left = {**left, "choosing": list(metadata.get("candidates", []))}
     elif turn["is_correction"] and name is not None:
         left = {**left, "asked": name, "confirming": None, "choosing": [], "status": "collecting"}
-    elif name is not None and not more:
+    elif name is not None and not more and metadata.get("counts", True):
         left = {**left, "attempts": {**left["attempts"], name: left["attempts"].get(name, 0) + 1}}
+    left = {**left, "doubt": metadata.get("doubt")}
     return {
         "is_valid": False,
         "conversation": left,

@@ -20,14 +20,16 @@ from phylactery_forms.dialogue.state import MAX_CHARACTERS
 from phylactery_forms.values.model import Language
 
 ListName = Literal[
-    "undo", "skip", "told", "same", "leave", "cancel", "resume", "explain", "beside",
+    "undo", "skip", "told", "same", "leave", "cancel", "resume", "explain", "repeat", "beside",
     "marker", "denial", "wrong", "changes", "instead", "links",
     "regret", "rethink", "put", "wish", "denies", "gives", "seems", "approves", "faults",
     "sends", "sends_with",
+    "negation", "alternative", "bound", "condition", "others", "hedge", "postpone", "cancels", "marks",
+    "tail", "frame", "head", "being", "asks_politely",
     "topic_change", "question",
     "person", "person_word", "polite", "not_person", "mild", "strong",
 ]  # fmt: skip
-_Listed = Literal["undo", "skip", "told", "same", "leave", "cancel", "resume", "explain"]
+_Listed = Literal["undo", "skip", "told", "same", "leave", "cancel", "resume", "explain", "repeat"]
 Command = _Listed | Literal["hold"]
 """Hold on is read by the lists of words that stop what waits, or hold it (replies/stops.py)."""
 COMMANDS: Final[tuple[_Listed, ...]] = get_args(_Listed)

@@ -33,6 +33,11 @@ _MERIDIEM: Final = r"\.?(?P<meridiem>[ap]\.?\s?m\b\.?|(?<=\d)[ap]\b)"
 _PART: Final = (
     rf"(?:(?:(?:de|por|en)\s+la|del|in\s+the|at|this|in|tomorrow|esta)\s+)?(?P<part>{alternatives(_PARTS)})(?![^\W_])"
 )
+_PART_FIRST: Final = (
+    rf"(?:(?:in|at|this|esta|en|por)\s+)?(?:(?:the|la|el)\s+)?"
+    rf"(?P<part>(?<=\bla\s)manana|{alternatives(word for word in _PARTS if word not in words('near_mornings'))})"
+)
+"""A part of the day before its hour: in the evening 5:30. Spanish "mañana" alone is the next day."""
 _TAIL: Final = (
     rf"(?:\s*(?:en\s+punto|o'?\s?clock|sharp|h|hs|hrs|horas|hours)(?![^\W_]))?(?:\s*(?:{_MERIDIEM}|,?\s{_PART}))?"
 )
@@ -156,6 +161,7 @@ _NOTATIONS: Final[tuple[tuple[str, _Reader], ...]] = (
         rf"(?P<unit>{alternatives(_SHORT)})(?![^\W_])(?P<half>\s+y\s+media|\s+and\s+a\s+half)?"),
         _later,
     ),
+    (rf"{_OPEN}{_PART_FIRST}\s+(?:{_LEAD}\s+)?{_HOUR}(?:\s?[:h.]\s?(?P<minute>\d{{2}})(?!\d))?{_CLOSE}", _clock),
     (
         (rf"{_OPEN}(?:{_LEAD}\s+)?(?P<hour>\d{{1,2}})(?P<digital>\s?[:h]\s?|\.)(?P<minute>\d{{2}})"
         rf"(?P<seconds>[:.]\d{{2}}(?:\.\d+)?)?(?!\d){_TAIL}(?![\w/]|[.,:-]\d)"),
@@ -204,7 +210,7 @@ def find_time(options: Options, message: Message, context: Context) -> list[Foun
             if len(spans) >= _MOST or any(start < high and low < end for low, high in spans):
                 continue
             read = reader(match, bounds, context)
-            if read is None:
+            if read is None or (reader is _now and not message.is_whole(start, end, filler("time"))):
                 continue
             spans.append((start, end))
             if isinstance(read, str):

@@ -89,7 +89,8 @@ async def extract_field(state: GraphState, runtime: Runtime[TurnContext]) -> Com
     form, given = parts_of(state, runtime)
     update = steps.extract_field(state, form, given.context)
     one = form.by_id.get(update["current_field"] or "")
-    unread = update["extracted_value"] is None and update["metadata"]["problem"] is None  # a refusal by rules stands
+    told = update["metadata"]  # a refusal by rules stands, and so does a doubt
+    unread = update["extracted_value"] is None and told["problem"] is None and told["doubt"] is None
     if unread and one is not None and given.extractor and not one.sensitive:
         suggested = await given.extractor.extract(form, one, state["user_message"], given.context)
         update = steps.extract_field(state, form, given.context, suggested=suggested)

@@ -12,7 +12,7 @@ from phylactery_chassis.util.ids import new_id
 from phylactery_forms.definitions.model import Form
 from phylactery_forms.dialogue.reading import valid_value
 from phylactery_forms.dialogue.same import same_as_before, who_it_is
-from phylactery_forms.dialogue.state import ConversationState, first_open, new_conversation
+from phylactery_forms.dialogue.state import ConversationState, asking_next, new_conversation
 from phylactery_forms.values.model import Context
 from sqlalchemy.engine import Connection
 
@@ -183,12 +183,13 @@ def kept_under(form: Form, state: Mapping[str, Any]) -> tuple[Mapping[str, Any],
         "status": "collecting",
         "confirming": None,
         "choosing": [],
+        "doubt": None,
         "skipped": [name for name in conversation["skipped"] if name in known],
         "attempts": {name: count for name, count in conversation["attempts"].items() if name in known},
         "history": [],
         "previous": {name: value for name, value in conversation["previous"].items() if name in known},
     }
-    moved = {**moved, "asked": first_open(form, moved)}
+    moved = asking_next(form, moved)
     dropped = tuple(name for name in conversation["values"] if name not in fits)
     return {_CONVERSATION: moved, _SUBMISSION: state[_SUBMISSION]}, dropped
 

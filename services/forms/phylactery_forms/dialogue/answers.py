@@ -1,0 +1,379 @@
+"""Reading of an answer to the asked field: certain, doubtful, or none.
+
+A reading is complete or it is none: every word of an answer belongs to its value, to the frame around it ("my … is",
+the field's own name, "I'd like to come on …"), or to a closed set of fillers. A word left over, an operator over the
+value ("not", "or", "at most", "if", "maybe", "my wife's"), and several values make it doubtful: it is asked back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import time
+from typing import Final, Literal, get_args
+
+from phylactery_understanding.replies.answers import read_answer
+
+from phylactery_forms.definitions.model import FREE, Field, Form
+from phylactery_forms.dialogue.filling import beside
+from phylactery_forms.dialogue.reading import found_in, valid_value
+from phylactery_forms.dialogue.signals import parts_of, undenied
+from phylactery_forms.dialogue.state import ConversationState, Doubt
+from phylactery_forms.dialogue.words import ListName, Words, find, named_at, size_at, words_of
+from phylactery_forms.values.contacts import NO_OWN_PHONE
+from phylactery_forms.values.message import filler, fold, groups
+from phylactery_forms.values.message import words as name_words
+from phylactery_forms.values.model import Context, Found, Problem, TimeOptions, ValueType, value_type
+from phylactery_forms.values.reading import extract
+
+Reason = Literal["denied", "several", "bound", "condition", "others", "hedge", "asks", "left_over", "request"]
+Operator = Literal["denied", "alternative", "bound", "condition", "others", "hedge"]
+_LISTS: Final[Mapping[Operator, ListName]] = {
+    "denied": "negation",
+    "alternative": "alternative",
+    "bound": "bound",
+    "condition": "condition",
+    "others": "others",
+    "hedge": "hedge",
+}
+_REASONS: Final[Mapping[Operator, Reason]] = {
+    "denied": "denied",
+    "alternative": "several",
+    "bound": "bound",
+    "condition": "condition",
+    "others": "others",
+    "hedge": "hedge",
+}
+_OWNED: Final = frozenset({"email", "phone", "person_name", "pattern", "national_id", "url"})
+"""Types whose values belong to somebody: another person named behind one may be whose it is."""
+_UNSURE: Final = frozenset(
+    {
+        "denied",
+        "several_options",
+        "ambiguous_time",
+        "ambiguous_number",
+        "not_one_day",
+        "not_one_time",
+        "unclear_answer",
+        "inexact_number",
+        "unclear_number",
+    }
+)
+"""Problems of an answer that says something, but not one thing: it is asked back, too."""
+_NOT_COUNTED: Final = frozenset({"with", "or", "from", "which", "who", "i", "you", "where", "when", "by"})
+_POINTING: Final = frozenset({"the", "this", "that", "which", "each", "every", "no", "any", "another", "other"})
+_ARTICLES: Final = frozenset({"un", "una"})
+_STEM: Final = 4
+_MOST: Final = 3
+"""How many values a person is offered, and how often in a row a doubt costs no attempt."""
+_LONGEST: Final = 60
+"""The number of words from which a message tells a story, and is no answer to a typed field."""
+_FRAME: Final = 9
+"""The number of words a frame may have beside those that the lists know."""
+_PLANS: Final = re.compile(r"[a-z]{3}(?:ing|ando|endo)$")
+"""What people are doing then, as they plan: leaving on the 5th."""
+_NOON: Final = time(12)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an answer gives: values with a reason are doubtful, values without one certain.
+
+    ``more`` are the values of further fields that it gives; ``problem`` says why there is no value.
+    """
+
+    values: tuple[Found, ...] = ()
+    reason: Reason | Literal[""] = ""
+    problem: Problem | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def certain(self) -> bool:
+        """Return True if the answer gives one value and says nothing else."""
+        return bool(self.values) and not self.reason
+
+
+def read_answer_to(
+    one: Field, form: Form, conversation: ConversationState, text: str, context: Context, *, request: bool = False
+) -> Reading:
+    """Return what an answer to the asked field gives. ``request`` says that the agent can do what the text asks for."""
+    read = undenied(one, text, context)
+    found = [] if isinstance(read, Problem) else read
+    if isinstance(read, Problem) and read.code == NO_OWN_PHONE:
+        return Reading(problem=read)
+    if found and found[0].implied:  # only an answer that says nothing else points to a value
+        return Reading((found[0],))
+    if not found and one.type.name == "number" and (single := _single(one, form, words_of(text), context)) is not None:
+        read = found = [single]
+    more = beside(form, conversation, text, context, target=one, taken=[(each.start, each.end) for each in found[:1]])
+    given = {name: each.value for name, each in more.items()}
+    if isinstance(read, Problem):
+        return _tried(one, read, text, context, given)
+    if not found:
+        return Reading(more=given)
+    if one.type.name in FREE:
+        return Reading(tuple(found[:1]), "request" if request else "")
+    said = words_of(text)
+    values = tuple(_distinct(one, said, found, context, list(more.values())))
+    if len(values) > 1:
+        return Reading(values[:_MOST], "several", more=given)
+    reason = _doubt(one, form, said, found, [*more.items()], context)
+    return Reading(values, reason, more=given)
+
+
+def _tried(one: Field, problem: Problem, text: str, context: Context, more: Mapping[str, str]) -> Reading:
+    """Return the reading of an answer with a problem: an hour that may be in the morning or not has two values."""
+    if problem.code not in _UNSURE:
+        return Reading(problem=problem, more=more)
+    if problem.code == "ambiguous_time":
+        halves = (TimeOptions(latest=time(11, 59)), TimeOptions(earliest=_NOON))
+        reads = [extract(ValueType("time", half), text, context) for half in halves]
+        values = tuple(read[0] for read in reads if not isinstance(read, Problem) and read)
+        valid = tuple(each for each in values if isinstance(valid_value(one, each.value, context), str))
+        if len(valid) == len(halves):
+            return Reading(valid, "several", more=more)
+    return Reading((), "denied" if problem.code == "denied" else "asks", problem, more)
+
+
+def _single(one: Field, form: Form, said: Words, context: Context) -> Found | None:
+    """Return the one of what is counted: one ticket; un and una only before what the question is about."""
+    words = said.folded
+    for place, word in enumerate(words[:-1]):
+        behind = words[place + 1]
+        counts = word == "one" and not size_at("links", words, place + 1) and behind not in _NOT_COUNTED
+        if counts and place and words[place - 1] in _POINTING:
+            continue
+        if counts or (word in _ARTICLES and any(own[:_STEM] == behind[:_STEM] for own in _own_words(form, one))):
+            token = said.tokens[place]
+            return Found("1", token.start, token.stop, whole=False) if valid_value(one, "1", context) == "1" else None
+    return None
+
+
+def _distinct(
+    one: Field, said: Words, found: Sequence[Found], context: Context, more: Sequence[Found]
+) -> Iterator[Found]:
+    """Yield one of each value; a figure that is but a piece of a date, an hour or a telephone number is none."""
+    wider = [(each.start, each.end) for each in more]
+    if one.type.name == "number" and len(found) > 1:
+        for kind in ("date", "time", "phone", "email"):
+            read = extract(value_type(kind), said.text, context)
+            wider += [] if isinstance(read, Problem) else [(each.start, each.end) for each in read]
+    seen = set[str]()
+    for each in found:
+        between = words_of(said.text[found[0].end : each.start]).folded
+        if between[:1] in {("que",), ("than",)}:  # better at nine than at eight
+            continue
+        piece = each is not found[0] and any(start <= each.start and each.end <= end for start, end in wider)
+        if each.value not in seen and not piece:
+            seen.add(each.value)
+            yield each
+
+
+def _doubt(  # noqa: PLR0917 - each is another part of what was read
+    one: Field, form: Form, said: Words, found: Sequence[Found], more: Sequence[tuple[str, Found]], context: Context
+) -> Reason | Literal[""]:
+    """Return why the one value of an answer is doubtful, empty if every word of the answer is accounted for."""
+    words = said.folded
+    if len(words) > _LONGEST:
+        return "left_over"
+    taken = _covered(said, [each for each in found if each.value == found[0].value])
+    for name, each in more:
+        taken |= _covered(said, [each])
+        if (span := named_at(form.by_id[name], words)) is not None:
+            taken |= {*range(span.start, span.stop)}
+    first, last = min(taken), max(taken)
+    if one.type.name == "number":
+        taken |= _counted(said, last)
+    taken |= _taken_back(one, said, found, context) | _phrases(said, taken, "tail", "frame", "asks_politely")
+    open_words = [place for place in range(len(words)) if place not in taken]
+    if reason := _operator(one, said, open_words, first):
+        return reason
+    if "?" in said.text and not _begins(said, "asks_politely"):
+        return "asks"
+    left = _left_over(one, form, said, taken)
+    return "left_over" if left and not _framed(said, left, (first, last)) else ""
+
+
+def _counted(said: Words, last: int) -> set[int]:
+    """Return the words of what is counted: two tickets, 3 bed rooms."""
+    words = said.folded
+    stop = last + 1
+    while (
+        stop < min(len(words), last + 3) and not said.text[said.tokens[stop - 1].stop : said.tokens[stop].start].strip()
+    ):
+        if any(size_at(name, words, stop) for name in (*_LISTS.values(), "tail", "links")):
+            break
+        stop += 1
+    return {*range(last + 1, stop)}
+
+
+def _phrases(said: Words, taken: set[int], *names: ListName) -> set[int]:
+    """Return the words of the phrases of some lists that hold none of those that are taken."""
+    place, found = 0, set[int]()
+    while place < len(said.folded):
+        size = max(size_at(name, said.folded, place) for name in names)
+        span = {*range(place, place + size)}
+        found |= span if not span & taken else set()
+        place += size or 1
+    return found
+
+
+def _covered(said: Words, found: Sequence[Found]) -> set[int]:
+    return {
+        place
+        for place, token in enumerate(said.tokens)
+        if any(token.start < each.end and each.start < token.stop for each in found)
+    }
+
+
+def _taken_back(one: Field, said: Words, found: Sequence[Found], context: Context) -> set[int]:
+    """Return the words of what the answer itself takes back: not at six, at seven; at six, no wait, at seven."""
+    places, words = set[int](), said.folded
+    first = next(place for place, token in enumerate(said.tokens) if token.stop > found[0].start)
+    for part in parts_of(said):
+        if part.denied and not part.start <= first < part.stop and _says_value(one, part.text, context):
+            places |= {*range(part.start, part.stop)}
+    for name in ("rethink", "regret"):
+        place = 0
+        while (span := find(name, words, place)) is not None:
+            place = span.stop
+            start = span.start - (span.start > 0 and words[span.start - 1] == "no")
+            stop = span.stop + (span.stop < first and words[span.stop] == "no")
+            before = said.text[: said.tokens[start].start]
+            takes_back = 0 < start < first and _says_value(one, before, context)
+            places |= {*range(0 if takes_back else start, stop)}
+    return places
+
+
+def _says_value(one: Field, text: str, context: Context) -> bool:
+    read = found_in(one, text, context)
+    return isinstance(read, Problem) or bool(read)
+
+
+def _operator(one: Field, said: Words, open_words: Sequence[int], first: int) -> Reason | Literal[""]:
+    """Return the first operator among the words that are no value; a no or sí that opens the answer is none."""
+    words, free = said.folded, {*open_words}
+    opening = _opening(said)
+    for place in open_words:
+        for operator in get_args(Operator):
+            size = size_at(_LISTS[operator], words, place)
+            if not size or not free >= {*range(place, place + size)} or place < opening:
+                continue
+            if operator == "others" and place > first and one.type.name not in _OWNED:
+                continue  # for my wife and me: it is what is counted, not whose it is
+            return _REASONS[operator]
+    return ""
+
+
+def _opening(said: Words) -> int:
+    """Return how many words open an answer as a reply to what was said before: no, el 6; nope, the 6th."""
+    if len(said.tokens) < 2 or not size_at("denial", said.folded, 0):  # noqa: PLR2004
+        return 0
+    size = size_at("denial", said.folded, 0)
+    behind = said.text[said.tokens[size - 1].stop : said.tokens[size].start] if size < len(said.tokens) else ""
+    return size if re.search(r"[,.;!]", behind) else 0
+
+
+def _begins(said: Words, name: ListName) -> bool:
+    place, words = 0, said.folded
+    while place < len(words):
+        if size_at(name, words, place):
+            return True
+        size = size_at("beside", words, place)
+        if not size:
+            return False
+        place += size
+    return False
+
+
+def _left_over(one: Field, form: Form, said: Words, taken: set[int]) -> list[int]:
+    """Return the places of the words that belong to nothing."""
+    words, known = said.folded, filler(one.type.name) | _own_words(form, one)
+    if one.type.name == "person_name":
+        known |= name_words("name_titles")
+    left, place = list[int](), 0
+    while place < len(words):
+        if place in taken:
+            place += 1
+            continue
+        size = max(size_at(name, words, place) for name in ("beside", "approves", "gives"))
+        if size:
+            place += size
+            continue
+        if not all(piece in known for piece in re.findall(r"[^\W_]+", words[place])):
+            left.append(place)
+        place += 1
+    return left
+
+
+def _own_words(form: Form, one: Field) -> frozenset[str]:
+    """Return the words of the field's own question and of what the form is called, which say nothing new."""
+    texts = [*one.label.values(), *one.ask.values(), *form.title.values()]
+    texts += [phrase for some in (*one.aliases.values(), *form.triggers.values()) for phrase in some]
+    return frozenset(piece for text in texts for piece in re.findall(r"[^\W_]+", fold(text)) if piece != "no")
+
+
+def _framed(said: Words, left: Sequence[int], value: tuple[int, int]) -> bool:
+    """Return True if what is left over belongs to the person's own wish or an order whose value this is.
+
+    "I'd like to come on …", "reserve a table for … at the window": all of it is one clause with the value, and begins
+    with the head of such a wish.
+    """
+    clause = next((part for part in _clauses(said) if part[0] <= value[0] < part[1]), (0, 0))
+    if not all(clause[0] <= place < clause[1] for place in left) or len(left) > _FRAME:
+        return False
+    words, place = said.folded, clause[0]
+    while place < clause[1]:
+        being = size_at("being", words, place)
+        if size_at("head", words, place) or _PLANS.search(words[min(place + being, len(words) - 1)]):
+            return place <= left[0]
+        size = max(size_at(name, words, place) for name in ("beside", "denial", "approves", "marks", "regret", "frame"))
+        if not size:
+            return False
+        place += size
+    return False
+
+
+def _clauses(said: Words) -> Iterator[tuple[int, int]]:
+    start = 0
+    for place in range(1, len(said.tokens) + 1):
+        ends = place == len(said.tokens)
+        if ends or re.search(
+            r"[;:!?\n]|[.,](?:\s|$)", said.text[said.tokens[place - 1].stop : said.tokens[place].start]
+        ):
+            yield start, place
+            start = place
+
+
+# ---- answers to what was asked back --------------------------------------------
+
+
+def doubted(conversation: ConversationState, one: Field, reading: Reading) -> tuple[Doubt, bool]:
+    """Return what is to be asked back, and whether it counts as an attempt: every third one in a row does."""
+    before = conversation.get("doubt")
+    times = before["times"] + 1 if before is not None and before["field"] == one.id else 1
+    values = [] if reading.reason == "denied" else [each.value for each in reading.values]
+    left = Doubt(field=one.id, values=values, reason=reading.reason, times=times % _MOST)
+    return left, times == _MOST
+
+
+def settled(one: Field, doubt: Doubt, text: str, context: Context) -> str | None:
+    """Return the value that answers what was asked back: a yes to one, a place in the list, a part of the day."""
+    values = doubt["values"]
+    if not values:
+        return None
+    if len(values) == 1:
+        return values[0] if read_answer(text) == "yes" and one.type.name != "yes_no" else None
+    words = words_of(text).folded
+    places = {word: int(place) for place, some in groups("option_ordinals").items() for word in some}
+    named = [places[word] for word in words if word in places]
+    if len(named) == 1 and all(word in places or word in filler("choice") for word in words):
+        at = named[0] - 1 if named[0] > 0 else len(values) - 1
+        return values[at] if at < len(values) else None
+    if one.type.name == "time":
+        hour = int(values[0][:2]) % 12 or 12
+        read = extract(one.type, f"{hour}{values[0][2:]} {text}", context)
+        if not isinstance(read, Problem) and len(read) == 1 and read[0].value in values and read[0].whole:
+            return read[0].value
+    return None
