@@ -45,6 +45,7 @@ help_reminders = reminders: remind me to pay the rent tomorrow at 9
 help_memory = memory: remember that I prefer tea, what do you know about me?
 help_mail = mail: send an email to ana@example.org: I am late
 help_web = web: read https://example.org/prices
+help_forms = forms: { $phrases }
 help_more = other tools
 topic_files = files
 topic_reminders = reminders

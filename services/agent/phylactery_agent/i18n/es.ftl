@@ -43,6 +43,7 @@ help_reminders = recordatorios: recuérdame pagar el arriendo mañana a las 9
 help_memory = memoria: recuerda que prefiero el té, ¿qué recuerdas de mí?
 help_mail = correo: envía un correo a ana@example.org: llego tarde
 help_web = web: lee https://example.org/precios
+help_forms = formularios: { $phrases }
 help_more = otras herramientas
 topic_files = archivos
 topic_reminders = recordatorios

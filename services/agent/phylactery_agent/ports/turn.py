@@ -235,6 +235,8 @@ class TurnContext:
     """What sends files in the thread; None where nothing does."""
     undoing: Undoing | None = None
     """What was done in the thread and can be taken back; None where nothing is."""
+    begins: Sequence[Form] = ()
+    """The forms that words can begin, which help names."""
     form: OpenForm | None = None
     """The form of this turn; None where none is open and the words begin none."""
     trail: Trail = field(default_factory=NoTrail)

@@ -73,6 +73,7 @@ _FRAME: Final = 9
 """The number of words a frame may have beside those that the lists know."""
 _PLANS: Final = re.compile(r"[a-z]{3}(?:ing|ando|endo)$")
 """What people are doing then, as they plan: leaving on the 5th."""
+_ABOUT: Final = 5
 _NOON: Final = time(12)
 
 
@@ -192,7 +193,11 @@ def _doubt(  # noqa: PLR0917 - each is another part of what was read
     if "?" in said.text and not _begins(said, "asks_politely"):
         return "asks"
     left = _left_over(one, form, said, taken)
-    return "left_over" if left and not _framed(said, left, (first, last)) else ""
+    if not left or _framed(said, left, (first, last)):
+        return ""
+    behind = words[last + 1 :]  # dinner with a client: what an option is said about belongs to it
+    about = one.type.name == "choice" and left[0] > last and size_at("about", behind, 0) and len(behind) <= _ABOUT
+    return "" if about and len(_clause(said, first, left)) == len(left) else "left_over"
 
 
 def _counted(said: Words, last: int) -> set[int]:
@@ -320,8 +325,8 @@ def _framed(said: Words, left: Sequence[int], value: tuple[int, int]) -> bool:
     "I'd like to come on …", "reserve a table for … at the window": all of it is one clause with the value, and begins
     with the head of such a wish.
     """
-    clause = next((part for part in _clauses(said) if part[0] <= value[0] < part[1]), (0, 0))
-    if not all(clause[0] <= place < clause[1] for place in left) or len(left) > _FRAME:
+    clause = next(part for part in _clauses(said) if part[0] <= value[0] < part[1])
+    if _clause(said, value[0], left) != [*left] or len(left) > _FRAME:
         return False
     words, place = said.folded, clause[0]
     while place < clause[1]:
@@ -333,6 +338,12 @@ def _framed(said: Words, left: Sequence[int], value: tuple[int, int]) -> bool:
             return False
         place += size
     return False
+
+
+def _clause(said: Words, at: int, places: Sequence[int]) -> list[int]:
+    """Return those of some words that are in the clause of another."""
+    start, stop = next(part for part in _clauses(said) if part[0] <= at < part[1])
+    return [place for place in places if start <= place < stop]
 
 
 def _clauses(said: Words) -> Iterator[tuple[int, int]]:

@@ -105,7 +105,7 @@ def _is_meant(  # noqa: PLR0917 - what was found, and the state it was found in
     one = None if found is None or found.field is None else form.by_id[found.field]
     marked = any(find(name, said.folded) is not None for name in _MARKS)
     if one is None or one is asked:
-        return True
+        return one is asked or marked
     if named_at(one, said.folded) is not None:
         return one.type.name not in FREE or marked
     if one.type.name in UNMISTAKABLE and asked.type.name != one.type.name:

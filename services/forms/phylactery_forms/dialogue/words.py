@@ -25,7 +25,7 @@ ListName = Literal[
     "regret", "rethink", "put", "wish", "denies", "gives", "seems", "approves", "faults",
     "sends", "sends_with",
     "negation", "alternative", "bound", "condition", "others", "hedge", "postpone", "cancels", "marks",
-    "tail", "frame", "head", "being", "asks_politely",
+    "tail", "frame", "head", "about", "being", "asks_politely",
     "topic_change", "question",
     "person", "person_word", "polite", "not_person", "mild", "strong",
 ]  # fmt: skip

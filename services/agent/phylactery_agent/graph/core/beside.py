@@ -25,7 +25,7 @@ async def beside_told(incoming: Incoming, context: TurnContext, language: Langua
 
 async def _told(text: str, context: TurnContext, language: Language) -> str:
     if kind := talk_kind(text):
-        return talk_text(kind, text, language, context.tools)
+        return talk_text(kind, text, language, context.tools, context.begins)
     if told := await time_told(text, context, language):
         return told
     return off_told(text, language, context.tools) or say("unknown", language, clause=shortened(text))

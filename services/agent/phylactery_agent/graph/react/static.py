@@ -57,10 +57,11 @@ def _echo_of(user_query: str) -> Selected:
 
 async def reasoner(state: ReactState, runtime: Runtime[TurnContext]) -> Command[Literal["tool_selector", "critic"]]:
     """Count the step and decide whether to continue or to close."""
-    return await aside(state, lambda: _reasoned(state, runtime.context.tools))
+    return await aside(state, lambda: _reasoned(state, runtime.context))
 
 
-def _reasoned(state: ReactState, tools: ToolRegistry) -> Command[Literal["tool_selector", "critic"]]:
+def _reasoned(state: ReactState, context: TurnContext) -> Command[Literal["tool_selector", "critic"]]:
+    tools = context.tools
     update: dict[str, Any] = {"step": state["step"] + 1}
     ready = ReactMetadata(**{**state["metadata"], "ready_to_answer": True})
     if (stopped := _stopped(state, tools)) is not None:
@@ -68,7 +69,7 @@ def _reasoned(state: ReactState, tools: ToolRegistry) -> Command[Literal["tool_s
     if len(state["plan"]) >= len(passes(state["user_query"], tools)):
         reading = read_request(state["user_query"], tools)
         if not reading.clauses:
-            update["notes"] = [*state["notes"], *_instead_of_a_call(state, reading, tools)]
+            update["notes"] = [*state["notes"], *_instead_of_a_call(state, reading, context)]
         return Command(goto="critic", update={**update, "metadata": ready})
     return Command(goto="tool_selector", update=update)
 
@@ -82,11 +83,11 @@ async def tool_selector(state: ReactState, runtime: Runtime[TurnContext]) -> Com
     )
 
 
-def _instead_of_a_call(state: ReactState, reading: Reading, tools: ToolRegistry) -> list[str]:
+def _instead_of_a_call(state: ReactState, reading: Reading, context: TurnContext) -> list[str]:
     """Return the reply if the rules found nothing to call: small talk, a doubt, or that it was not understood."""
-    language = state["language"]
+    language, tools = state["language"], context.tools
     if kind := talk_kind(state["user_query"]):
-        return [talk_text(kind, state["user_query"], language, tools)]
+        return [talk_text(kind, state["user_query"], language, tools, context.begins)]
     away = bool(still_away_note(state))
     likely = state["incoming"].get("likely")
     if told := likely_told(likely, language, state["user_query"], tools, model_away=away):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, cast
@@ -57,6 +57,11 @@ class FormServing:
         """on_duty says whether people work the queue of escalations; without them no form is handed over."""
         self._catalog, self._sessions, self._tools = catalog, sessions, tools
         self._zone, self._region, self._on_duty = time_zone, region, on_duty
+
+    @property
+    def offered(self) -> Sequence[Form]:
+        """Return the forms that words can begin."""
+        return self._catalog.all()
 
     def context(self, language: Language, now_us: int) -> Context:
         """Return how an answer is read where no session says otherwise."""

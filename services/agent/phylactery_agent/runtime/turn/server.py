@@ -735,6 +735,7 @@ class TurnServer:
             submissions=None if self.submissions is None else self.submissions.of_turn(lease),
             files=TurnFiles(writes),
             undoing=undoing.TurnUndoing(self._undoables, writes),
+            begins=() if self.forms is None else self.forms.offered,
         )
 
     def _reminders(self, claim: Claim, heard: Classification, request_turn: str) -> TurnReminders | None:

@@ -17,7 +17,6 @@ from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.rules.expressions import expression
 from phylactery_agent.rules.intents import talk_kind
-from phylactery_agent.tools.registry import ToolRegistry
 
 _PLAIN_NAME = expression(r"^\pL[\pL .'-]{0,40}$")
 """A name made of letters only contains no key and no number, so a greeting with it needs no inspection."""
@@ -63,7 +62,7 @@ async def _text(state: AgentState, context: TurnContext) -> tuple[str, dict[str,
     quoted, notes = told["quoted"], told["notes"]
     away = {"model_away": update["model_away"]} if update else {}
     if _is_talk(state):
-        own, foreign = _talk(state, context.tools)
+        own, foreign = _talk(state, context)
         notes = [own, *notes]
         quoted = {"0": say("greeting", state["language"])} if foreign else {}
     instead = joined(notes, quoted, withheld=True)
@@ -88,14 +87,14 @@ def _has_results(state: AgentState) -> bool:
     return done and planned and bool(state.get("results"))
 
 
-def _talk(state: AgentState, tools: ToolRegistry) -> tuple[str, bool]:
+def _talk(state: AgentState, context: TurnContext) -> tuple[str, bool]:
     """Return small talk, with help on what the agent can do, and whether it quotes foreign text."""
     language = state["language"]
     kind = talk_kind(state["incoming"]["text"]) or "help"
     name = _name(state) if kind == "greeting" else ""
     if name:
         return say("greeting_by_name", language, name=name), _PLAIN_NAME.match(name) is None
-    return talk_text(kind, state["incoming"]["text"], language, tools), False
+    return talk_text(kind, state["incoming"]["text"], language, context.tools, context.begins), False
 
 
 def _name(state: AgentState) -> str:

@@ -207,7 +207,7 @@ def _other_words(state: AgentState, context: TurnContext, left: list[str]) -> Ou
         return Command(goto="Planner", update={**answered, "notes": [*state["notes"], *left]})
     if not left:
         return Command(goto="Finalizer", update=answered)
-    talk = talk_text(talk_kind(text) or "help", text, state["language"], context.tools)
+    talk = talk_text(talk_kind(text) or "help", text, state["language"], context.tools, context.begins)
     return _ask(state, [talk, *left, say("step_limit", state["language"])])
 
 
