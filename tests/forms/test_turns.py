@@ -75,3 +75,28 @@ def test_hostile_turns_are_taken_as_they_were_meant_or_asked_back() -> None:
 def test_plain_answers_are_taken() -> None:
     missed = {turn: became for turn, became in outcomes("honest").items() if became != "right"}
     assert len(missed) <= 1, missed
+
+
+def test_what_was_asked_back_is_settled_by_a_yes_a_place_or_a_part_of_the_day() -> None:
+    for name, asked, said, told, answer, value in (
+        ("appointment", "day", "maybe the 4th", "Shall I put Friday, 4 December 2026?", "yes", "2026-12-04"),
+        ("appointment", "day", "the 4th or the 5th", "Which one do you mean", "the second one", "2026-12-05"),
+        ("moving", "hour", "at 5", "5:00 am or 5:00 pm?", "in the afternoon", "17:00"),
+    ):
+        run = Simulation(FORMS[name], Context("en", NOW, "ES"))
+        run.conversation = asking(name, asked, "en")
+        assert told in run.say(said).turn["response"]
+        assert run.conversation["attempts"] == {}
+        run.say(answer)
+        assert given_values(FORMS[name], run.conversation)[asked] == value
+
+
+def test_the_third_doubt_in_a_row_counts_as_an_attempt_and_a_no_asks_again() -> None:
+    run = Simulation(FORMS["appointment"], Context("en", NOW, "ES"))
+    run.conversation = asking("appointment", "day", "en")
+    run.say("maybe the 4th")
+    assert "Which day suits you?" in run.say("no").turn["response"]
+    assert run.conversation["attempts"] == {}
+    for said in ("maybe the 4th", "maybe the 7th", "maybe the 8th"):
+        run.say(said)
+    assert run.conversation["attempts"] == {"day": 1}

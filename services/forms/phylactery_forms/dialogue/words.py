@@ -23,7 +23,7 @@ ListName = Literal[
     "undo", "skip", "told", "same", "leave", "cancel", "resume", "explain", "repeat", "beside",
     "marker", "denial", "wrong", "changes", "instead", "links",
     "regret", "rethink", "put", "wish", "denies", "gives", "seems", "approves", "faults",
-    "sends", "sends_with",
+    "sends", "sends_with", "judged", "judges", "degree", "good", "whom",
     "negation", "alternative", "bound", "condition", "others", "hedge", "postpone", "cancels", "marks",
     "tail", "frame", "head", "about", "being", "asks_politely",
     "topic_change", "question",
@@ -45,6 +45,8 @@ _JOINED: Final = re.compile(r"(?i)\.{2,}|(?<=\bno)\.(?=\w)|(?<=\bnope)\.(?=\w)")
 _TRAILING: Final = re.compile(r"\.\s*\.")
 """Dots that leave a yes open."""
 _LONGEST_YES: Final = 120
+_ASKING: Final = frozenset({("is",), ("are",), ("was",), ("es",), ("son",), ("esta",), ("estan",)})
+"""What begins a question where nothing is before it."""
 
 _Phrase = tuple[str, ...]
 
@@ -147,7 +149,28 @@ def answer_to_review(text: str) -> Answer:
     answer = read_answer(text)
     if answer != "unclear" or len(text) > _LONGEST_YES or _TRAILING.search(text):
         return answer
-    return "yes" if "sends" in kinds_of(plain_words(text), _sending()) else "unclear"
+    return "yes" if "sends" in kinds_of(plain_words(text), _sending()) or _approves(text) else "unclear"
+
+
+def _approves(text: str) -> bool:
+    """Return True if a text is one sentence that says that all is right, perhaps after a yes: that sounds great to me.
+
+    The order is fixed, so that "correct that" and "is that right" are none.
+    """
+    words = words_of(text).folded
+    if "?" in text or not words:
+        return False
+    place = 0
+    while size := size_at("sends_with", words, place):
+        place += size
+    begins, asks = place, False
+    for name in ("judged", "judges", "degree", "good", "whom"):
+        size = size_at(name, words, place)
+        if not size and name == "good":
+            return False
+        asks = asks or (name == "judges" and place == begins == 0 and words[place : place + size] in _ASKING)
+        place += size
+    return place == len(words) and not asks
 
 
 @cache
