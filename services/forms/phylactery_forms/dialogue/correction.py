@@ -41,6 +41,7 @@ _POSSIBLE: Final = 0.05
 _SPOKEN: Final = FREE | {"person_name"}
 """Types that take any words."""
 _BEFORE_TOLD: Final[tuple[ListName, ...]] = ("seems", "instead", "gives", "links", "beside")
+_GIVING: Final = frozenset({("is",), ("es",), ("was",), ("era",)})
 _MARKS: Final[tuple[ListName, ...]] = ("marks", "regret", "changes", "wrong")
 _TELLING: Final = ("regret", "rethink", "put", "any_named", "any_named_less", "any_hinted", "any_old")
 
@@ -91,28 +92,45 @@ def correction_in(form: Form, conversation: ConversationState, text: str, contex
         return None
     found = _of(evidence, form, conversation, said, context)
     asked = form.by_id.get(conversation["asked"] or "")
-    return found if asked is None or _is_meant(found, asked, form, conversation, said, context) else None
+    return (
+        found
+        if asked is None
+        or _is_meant(found, asked, form, evidence, said, takes=accepted(asked, text, context) is not None)
+        else None
+    )
 
 
-def _is_meant(  # noqa: PLR0917 - what was found, and the state it was found in
-    found: Correction | None, asked: Field, form: Form, conversation: ConversationState, said: Words, context: Context
+def _is_meant(
+    found: Correction | None, asked: Field, form: Form, evidence: Evidence, said: Words, *, takes: bool
 ) -> bool:
     """Return True if a message corrects an answer although another field is asked.
 
-    It names the field, or marks a correction where the asked field cannot take it; an address or a number that is
-    unmistakable does so by itself. A value that the asked field takes is its answer, and falls through to no other.
+    It says the old value, names the field, or marks a correction where the asked field does not take it; an address or
+    number that is unmistakable does so by itself. A value that the asked field takes falls through to no other.
     """
-    one = None if found is None or found.field is None else form.by_id[found.field]
     marked = any(find(name, said.folded) is not None for name in _MARKS)
-    if one is None or one is asked:
-        return one is asked or marked
-    if named_at(one, said.folded) is not None:
-        return one.type.name not in FREE or marked
+    about = next((one for one in evidence.about if found is not None and one.field.id == found.field), None)
+    if about is None:  # a whole date that two fields may mean; but a bare figure is none of theirs
+        whole = any(one.signals["new"] and one.signals["new_whole"] for one in evidence.about)
+        return marked or (whole and not takes and not said.text.strip().isdecimal())
+    if about.field is asked:
+        return True
+    one, span = about.field, named_at(about.field, said.folded)
+    if span is not None:
+        return one.type.name not in FREE or marked or said.folded[span.stop : span.stop + 1] in _GIVING
     if one.type.name in UNMISTAKABLE and asked.type.name != one.type.name:
         return True
-    takes = asked.type.name in FREE or accepted(asked, said.text, context) is not None
-    old = conversation["values"][one.id]["value"].lower() in said.text.lower()
-    return marked and (not takes or old or hinted_at(one, form, said.folded) is not None)
+    hint = hinted_at(one, form, said.folded)
+    if hint is not None and (
+        said.folded[hint.stop : hint.stop + 1] in _GIVING or find("regret", said.folded) is not None
+    ):
+        return True
+    if find("wrong", said.folded) is not None:  # that an answer was wrong is said of an earlier one
+        return True
+    contrasts = about.signals["old"] or evidence.message["contrast"]
+    if asked.type.name in FREE | {"person_name"}:
+        return bool(contrasts) or find("regret", said.folded) is not None
+    return marked and bool(not takes or contrasts or hint is not None)
 
 
 def _named_first(filled: Sequence[Field], said: Words) -> tuple[Field, Span] | None:
