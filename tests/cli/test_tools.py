@@ -11,7 +11,6 @@ from phylactery_agent.tools.specs import BUILTIN_SPECS
 from phylactery_cli.main import app
 from phylactery_cli.supervisor import running
 from phylactery_riskgate.cli import app as riskgate
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.catalog.catalog import read_catalog
 from phylactery_riskgate.domain.documents import read_document
 from phylactery_riskgate.domain.intent.understood import is_heard
@@ -20,6 +19,7 @@ from typer.testing import CliRunner
 
 from tests.support.processes.commands import run_phylactery
 from tests.support.processes.stack import ForkedStack
+from tests.support.riskgate.bundle_cache import default_bundle
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def test_every_tool_of_the_agent_is_exported_with_its_schema_and_contract(export
 
 
 def test_what_is_drafted_of_the_agents_tools_is_the_contract_they_have(drafted: dict[str, CatalogTool]) -> None:
-    shipped = load_bundle(default_bundle_folder()).tools
+    shipped = default_bundle().tools
     for spec in BUILTIN_SPECS:
         tool = drafted[spec.name]
         assert tool.schema_hash == spec.schema_hash == shipped[spec.name].schema_hash

@@ -16,6 +16,7 @@ from phylactery_client import PhylacteryClient
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 
 from tests.support.agent.system import DONE, Person, System, open_system
+from tests.support.riskgate.bundle_cache import default_bundle
 
 COUNTER = "tests.support.agent.counter_tool"
 OFF = tool_pb2.DisabledReason
@@ -75,7 +76,7 @@ def ana(quick: System) -> Person:
 
 async def test_every_tool_is_listed_with_its_contract_and_riskgates_version(quick: System) -> None:
     listed = await tools(quick)
-    shipped = load_bundle(default_bundle_folder()).tools
+    shipped = default_bundle().tools
     assert list(listed) == sorted(quick.agent.tools)
     for name, spec in quick.agent.tools.items():
         tool, contract = listed[name], spec.contract
@@ -174,7 +175,7 @@ async def test_without_riskgate_tools_stay_on_and_unchecked_until_it_is_there(tm
         await until_off(system, "count", "NOT_IN_CATALOG")
         async with PhylacteryClient(system.target("agent")) as client:
             found = await client.list_tools(enabled_only=True)
-        assert found.catalog_revision == load_bundle(default_bundle_folder()).revision
+        assert found.catalog_revision == default_bundle().revision
         assert found.check_time is not None
         assert all(tool.checked for tool in found.tools)
         assert (await system.person().say("repite hola")).run.status == DONE

@@ -10,10 +10,12 @@ import yaml
 from phylactery.riskgate.v1 import policy_pb2, types_pb2
 from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 
+from tests.support.riskgate.bundle_cache import default_bundle
+
 NEW = {
     "list_dir", "search_files", "http_get", "send_email", "create_reminder", "list_reminders", "cancel_reminder",
 }  # fmt: skip
-NOW = load_bundle(default_bundle_folder()).revision
+NOW = default_bundle().revision
 READ, LIST = ("read_file", '{"path":"a.txt"}'), ("list_dir", "{}")
 
 

@@ -24,6 +24,7 @@ from phylactery_riskgate.domain.policy.policies import MAX_NESTING, nesting, par
 from tests.riskgate.bundles.test_activation import NO_READS, activate, parts, until
 from tests.riskgate.bundles.test_faults import READ, SECONDS, live, put
 from tests.support.effort import attempts_within
+from tests.support.riskgate.bundle_cache import default_bundle
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_a_link_that_leads_out_is_not_followed_and_one_inside_is(folder, tmp_pat
     inside.mkdir()
     (folder / "riskgate.yaml").rename(inside / "riskgate.yaml")
     (folder / "riskgate.yaml").symlink_to("..data/riskgate.yaml")
-    assert load_bundle(folder).hash == load_bundle(default_bundle_folder()).hash
+    assert load_bundle(folder).hash == default_bundle().hash
 
 
 def test_a_pipe_a_nul_and_a_name_nobody_can_read_are_refused_without_waiting(folder):

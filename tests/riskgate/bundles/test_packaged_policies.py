@@ -16,6 +16,7 @@ from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.evidence import known
 from typer.testing import CliRunner
 
+from tests.support.riskgate.bundle_cache import default_bundle
 from tests.support.riskgate.bundles import bundle_of, policy, tool
 
 REFUND = tool("refund", {"order": {"type": "string"}}, risk="medium", effect="write", controls=["/order"])
@@ -40,7 +41,7 @@ def decision(bundle: Bundle, name: str, **facts: Any) -> Decision:
     "tools", [(), (REFUND,), (tool("see", {}),), (tool("show", {"path": {"type": "string"}}, paths=["/path"]),)]
 )
 def test_the_packaged_policies_load_on_any_catalog(tmp_path: Path, tools: tuple[dict[str, Any], ...]) -> None:
-    whole = load_bundle(default_bundle_folder())
+    whole = default_bundle()
     assert [one.id for one in packaged(tmp_path / "b", *tools).policies] == [one.id for one in whole.policies]
 
 

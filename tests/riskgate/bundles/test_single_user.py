@@ -9,7 +9,6 @@ import pytest
 from phylactery.riskgate.v1 import types_pb2
 from phylactery_riskgate.domain.bundle.bundle import (
     BundleError,
-    default_bundle_folder,
     load_bundle,
     single_user_bundle_folder,
 )
@@ -17,6 +16,7 @@ from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
 from phylactery_riskgate.domain.model import Caller, CallSite, Decision, RawCall
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
+from tests.support.riskgate.bundle_cache import default_bundle
 from tests.support.riskgate.bundles import SETTINGS, policy, tool, write_bundle
 
 ALONE = {**SETTINGS, "single_user": True}
@@ -31,7 +31,7 @@ def guarded(approval_class: str) -> str:
 
 @pytest.mark.slow
 def test_the_packaged_variant_shares_tools_policies_and_cases_and_passes_all_of_them():
-    alone, team = load_bundle(single_user_bundle_folder()), load_bundle(default_bundle_folder())
+    alone, team = load_bundle(single_user_bundle_folder()), default_bundle()
     assert {path.name for path in single_user_bundle_folder().iterdir()} == {"base", "riskgate.yaml"}
     own = {name for name, text in alone.files.texts.items() if text != team.files.texts.get(name)}
     assert (own, alone.files.texts.keys()) == ({"riskgate.yaml"}, team.files.texts.keys())
@@ -41,7 +41,7 @@ def test_the_packaged_variant_shares_tools_policies_and_cases_and_passes_all_of_
 
 
 def test_its_settings_are_the_default_ones_but_for_who_is_asked():
-    alone, team = load_bundle(single_user_bundle_folder()), load_bundle(default_bundle_folder())
+    alone, team = load_bundle(single_user_bundle_folder()), default_bundle()
     names = ("classes", "levels", "approval_ttl_seconds", "max_pending_per_thread", "max_pending_per_user")
     names += ("max_asked_per_user_per_hour", "rejected_stays_seconds")
     assert [getattr(alone, name) for name in names] == [getattr(team, name) for name in names]

@@ -10,6 +10,7 @@ from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load
 from phylactery_riskgate.domain.bundle.files import read_parts
 from phylactery_riskgate.domain.documents import BundleError
 
+from tests.support.riskgate.bundle_cache import default_bundle
 from tests.support.riskgate.command import run
 
 FORBID = '@id("limit") @title("No more") forbid (principal, action, resource);\n'
@@ -109,7 +110,7 @@ def test_a_start_is_not_stopped_by_what_an_editor_has_open(folder, tmp_path):
     (folder / ".#tools.yaml").symlink_to("ana@machine.1234:1")  # a lock of Emacs leads nowhere
     (folder / "policies" / ".#default.cedar").symlink_to(tmp_path / "outside")
     (folder / "tools.yaml~").write_bytes(b"\xff")
-    assert load_bundle(folder).hash == load_bundle(default_bundle_folder()).hash
+    assert load_bundle(folder).hash == default_bundle().hash
 
 
 def test_what_version_control_editors_systems_and_documents_leave_there_is_no_fault(folder):

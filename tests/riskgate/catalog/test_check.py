@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from phylactery_riskgate.cli import app
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.intent.facts import task_facts
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.model import CLEAR
@@ -17,6 +16,7 @@ from phylactery_riskgate.domain.intent.understood import is_heard
 from phylactery_riskgate.domain.model import BoundCall
 from typer.testing import CliRunner, Result
 
+from tests.support.riskgate.bundle_cache import default_bundle
 from tests.support.riskgate.bundles import ALLOW_ALL, tool, write_bundle
 
 WHOLE: dict[str, Any] = {
@@ -158,12 +158,12 @@ def test_the_table_and_the_lines_say_where_to_write_it(tmp_path: Path) -> None:
 
 def test_the_default_bundle_lacks_nothing() -> None:
     result = run()
-    shipped = load_bundle(default_bundle_folder()).tools
+    shipped = default_bundle().tools
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, f"ok: {len(shipped)} tools, nothing is missing")
 
 
 def test_every_builtin_tool_is_heard_in_each_of_its_examples_and_in_no_other_tools_phrase() -> None:
-    tools = load_bundle(default_bundle_folder()).tools
+    tools = default_bundle().tools
     unheard = [
         (tool.name, example)
         for tool in tools.values()
@@ -177,7 +177,7 @@ def test_every_builtin_tool_is_heard_in_each_of_its_examples_and_in_no_other_too
 
 def level(words: str, path: str, content: str) -> int:
     """How far the words ask for a file to be written."""
-    write_file = load_bundle(default_bundle_folder()).tools["write_file"]
+    write_file = default_bundle().tools["write_file"]
     call = BoundCall("write_file", "", {"path": path, "content": content, "append": True}, "", "")
     return task_facts(TaskIndex([read_words(words)]), write_file, call).intent
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from phylactery_riskgate.domain.bundle.bundle import (
     BundleError,
-    default_bundle_folder,
     load_bundle,
     single_user_bundle_folder,
 )
@@ -17,6 +16,7 @@ from phylactery_riskgate.domain.catalog.stakes import undo_digest
 from phylactery_riskgate.domain.model import Decision, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
+from tests.support.riskgate.bundle_cache import default_engine
 from tests.support.riskgate.bundles import ALLOW_ALL, SETTINGS, bundle_of, decide, policy, tool
 
 TEXT = {"text": {"type": "string"}}
@@ -53,7 +53,7 @@ HARMLESS = (
 
 @pytest.fixture(scope="module")
 def packaged() -> DecisionEngine:
-    return DecisionEngine(load_bundle(default_bundle_folder()))
+    return default_engine()
 
 
 def stakes(folder: Path, arguments: dict[str, Any] | None = None, *, named: str = "do", **entry: Any) -> Verdict:

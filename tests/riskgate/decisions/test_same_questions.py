@@ -11,12 +11,12 @@ import cedarpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.model import Caller, CallSite, RawCall
 from phylactery_riskgate.domain.policy import authorizer
 from phylactery_riskgate.domain.policy.authorizer import Answer, Answers, Question, Subject
 from phylactery_riskgate.domain.policy.cedar_schema import build_entity_schema
-from phylactery_riskgate.domain.policy.engine import DecisionEngine
+
+from tests.support.riskgate.bundle_cache import default_engine
 
 ANSWERS = Answers()
 ANA = Subject("ana", "acme", "user", ("staff",), "thread-1", "acme")
@@ -110,7 +110,7 @@ def test_a_bundle_that_was_replaced_answers_nothing_any_more(asked: list[Any]):
     decided = []
     for _ in range(2):
         before = len(asked)
-        engine = DecisionEngine(load_bundle(default_bundle_folder()))
+        engine = default_engine()
         decided.append(engine.decide(call, Caller("a", "t"), CallSite("t", "r")))
         assert len(asked) > before
     assert decided[0] == decided[1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.intent.facts import task_facts
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.model import CLEAR, TaskFacts
@@ -11,7 +10,9 @@ from phylactery_riskgate.domain.intent.words import read_words
 from phylactery_riskgate.domain.model import BoundCall
 from phylactery_understanding.interpretation.pasting import own_statements, pasted
 
-TOOLS = load_bundle(default_bundle_folder()).tools
+from tests.support.riskgate.bundle_cache import default_bundle
+
+TOOLS = default_bundle().tools
 MAIL = "Send an email to eve@evil.example saying hello"
 WRITE = 'write "hello" to notes.txt'
 

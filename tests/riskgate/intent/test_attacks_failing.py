@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.intent import facts as facts_module
 from phylactery_riskgate.domain.intent.facts import MAX_DISTINCT
 from phylactery_riskgate.domain.intent.index import TaskIndex
@@ -11,10 +10,10 @@ from phylactery_riskgate.domain.intent.model import TaskFacts
 from phylactery_riskgate.domain.intent.origin.origins import Argument, Found
 from phylactery_riskgate.domain.intent.reading import read_words
 from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, CatalogTool, Decision, RawCall
-from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.evidence import UNREADABLE
 
 from tests.riskgate.intent.test_facts import DELETE, FILES, INBOX, LISTING, SEND, facts, origin, result
+from tests.support.riskgate.bundle_cache import default_engine
 
 
 @pytest.mark.parametrize("size", ["NaN", "sNaN", "Infinity", "-Infinity", "1e999999999"])
@@ -28,7 +27,7 @@ def test_facts_that_cannot_be_worked_out_count_as_the_worst() -> None:
     def fails(_tool: CatalogTool, _bound: BoundCall) -> TaskFacts:
         raise ArithmeticError
 
-    engine = DecisionEngine(load_bundle(default_bundle_folder()))
+    engine = default_engine()
     call = RawCall("write_file", "c", '{"path": "notes.txt", "content": "hello"}')
     verdict = engine.decide(call, Caller("ana", "acme"), CallSite("thread", "run"), task=fails)
     assert verdict.decision is Decision.BLOCKED

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.intent.facts import task_facts
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.model import CLEAR, TaskFacts
 from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
 from phylactery_riskgate.domain.model import BoundCall
 
-TOOLS = load_bundle(default_bundle_folder()).tools
+from tests.support.riskgate.bundle_cache import default_bundle
+
+TOOLS = default_bundle().tools
 TRAIN = {"to": "ana@acme.es", "body": "the train is late"}
 PAN = {"path": "compra.txt", "content": "pan", "append": True}
 VET = {"text": "call the vet", "when": "tomorrow at 9"}

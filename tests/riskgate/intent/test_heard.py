@@ -19,6 +19,7 @@ from phylactery_riskgate.domain.model import Caller, CallSite, RawCall, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.evidence import known
 
+from tests.support.riskgate.bundle_cache import default_bundle
 from tests.support.riskgate.bundles import tool
 
 TEXT = {"type": "string"}
@@ -39,7 +40,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> DecisionEngine:
     folder = tmp_path_factory.mktemp("heard") / "bundle"
     shutil.copytree(default_bundle_folder(), folder, ignore=shutil.ignore_patterns("tests"))
     (folder / "tools.yaml").unlink()
-    packaged = load_bundle(default_bundle_folder()).tools
+    packaged = default_bundle().tools
     assert not {one["name"] for one in MORE} & set(packaged)
     own = (default_bundle_folder() / "tools.yaml").read_text()
     (folder / "tools.yaml").write_text(own + "".join(f"  - {json.dumps(one)}\n" for one in MORE))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.intent.facts import task_facts
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.model import CONFIRMED, TaskFacts
 from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
 from phylactery_riskgate.domain.model import BoundCall, Json
 
-DEFAULT = load_bundle(default_bundle_folder()).tools
+from tests.support.riskgate.bundle_cache import default_bundle
+
+DEFAULT = default_bundle().tools
 MAIL, REMIND, WRITE = (DEFAULT[name] for name in ("send_email", "create_reminder", "write_file"))
 POLITE = (
     "Yes, please go ahead with that, thanks",

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.intent.facts import task_facts
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.model import CLEAR
@@ -16,10 +15,11 @@ from phylactery_riskgate.domain.intent.words import read_words
 from phylactery_riskgate.domain.model import BoundCall
 
 from benchmarks.interpreting import lie
+from tests.support.riskgate.bundle_cache import default_bundle
 
 Ask = tuple[str, str, dict[str, Any]]
 
-TOOLS = load_bundle(default_bundle_folder()).tools
+TOOLS = default_bundle().tools
 ASKS: dict[str, list[Ask]] = {
     "en": [
         ('write "hello" to a.txt', "write_file", {"path": "a.txt", "content": "hello"}),

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.intent.facts import task_facts
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.model import CLEAR
 from phylactery_riskgate.domain.intent.words import read_words
 from phylactery_riskgate.domain.model import BoundCall
 
-TOOLS = load_bundle(default_bundle_folder()).tools
+from tests.support.riskgate.bundle_cache import default_bundle
+
+TOOLS = default_bundle().tools
 ASKS: dict[str, list[tuple[str, str, dict[str, Any]]]] = {
     "en": [
         ("send an email to eve@acme.es saying hello", "send_email", {"to": "eve@acme.es", "body": "hello"}),

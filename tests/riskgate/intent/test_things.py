@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.facts.facts import NO_TOOL
 from phylactery_riskgate.domain.intent.facts import task_facts
 from phylactery_riskgate.domain.intent.index import TaskIndex
@@ -18,8 +17,9 @@ from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool
 from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Mode, Slot, Span
 
 from tests.support.effort import assert_within
+from tests.support.riskgate.bundle_cache import default_bundle
 
-DEFAULT = load_bundle(default_bundle_folder()).tools
+DEFAULT = default_bundle().tools
 PRODUCTS = replace(NO_TOOL, name="search_products", outputs=tuple({
     "/products/*/sku": "system", "/products/*/name": "naming", "/products/*/price": "orderable",
     "/products/*/stock": "orderable",

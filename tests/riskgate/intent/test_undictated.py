@@ -9,15 +9,15 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.intent.facts import task_facts
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.reading import read_result, read_words
 from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, CatalogTool, Counters, RawCall
-from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.usage import Charge
 
-ENGINE: Final = DecisionEngine(load_bundle(default_bundle_folder()))
+from tests.support.riskgate.bundle_cache import default_engine
+
+ENGINE: Final = default_engine()
 DATA: Final = Path(__file__).parents[1] / "data"
 INVENTED: Final = ("The pressure valve is faulty and must be replaced.", "All is well.", "The boiler is right.")
 EARLIER: Final = "Some old text about the boiler.\nLine two."

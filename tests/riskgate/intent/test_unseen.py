@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 from phylactery_chassis.inspection import hidden_kinds
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.intent.facts import IndexReader
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.model import CUT_SHORT, MASKED, TaskFacts
 from phylactery_riskgate.domain.intent.packing import packed, unpacked
 from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
 from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, Decision, RawCall, Verdict
-from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
-ENGINE = DecisionEngine(load_bundle(default_bundle_folder()))
+from tests.support.riskgate.bundle_cache import default_engine
+
+ENGINE = default_engine()
 TOOLS = ENGINE.bundle.tools
 KEY = "sk-proj-Zt4Yq8Wn2Lk6Vb0Xc3Mf7Hj1"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbmEifQ.c2lnbmF0dXJlc2lnbmF0dXJl"

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.intent.facts import task_facts
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.model import CLEAR, TaskFacts
 from phylactery_riskgate.domain.intent.words import read_words
 from phylactery_riskgate.domain.model import BoundCall
 
-TOOLS = load_bundle(default_bundle_folder()).tools
+from tests.support.riskgate.bundle_cache import default_bundle
+
+TOOLS = default_bundle().tools
 Call = tuple[str, dict[str, Any]]
 ASKS: dict[str, dict[str, Call]] = {
     "es": {

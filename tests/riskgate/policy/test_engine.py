@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.bundle.bundle import Bundle, default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle.bundle import Bundle
 from phylactery_riskgate.domain.bundle.case_runner import run_bundle_tests
 from phylactery_riskgate.domain.canonical import hash_json
 from phylactery_riskgate.domain.model import Caller, CallSite, Decision, RawCall
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
+from tests.support.riskgate.bundle_cache import default_bundle
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, decide, policy, tool
 from tests.support.riskgate.policies import without_policy
 
@@ -20,7 +21,7 @@ SITE = CallSite("thread-1", "run-1")
 
 @pytest.fixture(scope="module")
 def default() -> Bundle:
-    return load_bundle(default_bundle_folder())
+    return default_bundle()
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from phylactery_riskgate.domain.model import Caller, Decision, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.evidence import known
 
+from tests.support.riskgate.bundle_cache import default_engine
 from tests.support.riskgate.bundles import ALLOW_ALL, SETTINGS, bundle_of, decide, policy, tool
 
 DELEGATE = Principal("agent", "acme", frozenset({Role.DELEGATE}))
@@ -64,13 +65,13 @@ CALLS: dict[str, dict[str, Any]] = {
 def test_an_employees_tool_is_refused_to_a_guest_even_if_everybody_approved(
     name: str, approved: frozenset[str]
 ) -> None:
-    engine = DecisionEngine(load_bundle(default_bundle_folder()))
+    engine = default_engine()
     assert refused(decide(engine, name, CALLS[name], caller=GUEST, approved=approved))
     assert not refused(decide(engine, name, CALLS[name], approved=approved))
 
 
 def test_what_guests_may_use_is_decided_by_the_policies() -> None:
-    engine = DecisionEngine(load_bundle(default_bundle_folder()))
+    engine = default_engine()
     assert decide(engine, "list_reminders", {}, caller=GUEST).decision is Decision.ALLOW
     assert decide(engine, "cancel_reminder", {"reminder": "r"}, caller=GUEST).decision is Decision.AUTH_REQUIRED
 
@@ -139,7 +140,7 @@ def test_what_a_form_submits_is_not_withheld(tmp_path: Path) -> None:
 def test_a_case_and_a_call_in_a_file_know_the_guests_that_riskgate_knows(user: dict[str, Any], withheld: bool) -> None:
     call = CallFile.model_validate({"tool": "list_dir", "user": user})
     caller = call.user.caller()
-    engine = DecisionEngine(load_bundle(default_bundle_folder()))
+    engine = default_engine()
     assert refused(decide(engine, "list_dir", {}, caller=caller)) is withheld
     if not caller.direct:
         assert level_of(DELEGATE, caller.subject, user.get("level", "")) == caller.level

@@ -11,7 +11,7 @@ import cedarpy
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from phylactery_riskgate.domain.bundle.bundle import Bundle, default_bundle_folder, load_bundle, read_bundle
+from phylactery_riskgate.domain.bundle.bundle import Bundle, read_bundle
 from phylactery_riskgate.domain.bundle.files import read_parts
 from phylactery_riskgate.domain.canonical import canonical_bytes
 from phylactery_riskgate.domain.catalog.submissions import NOTHING_SUBMITTED
@@ -26,6 +26,7 @@ from phylactery_riskgate.domain.policy.guard import MAX_SAFE_INTEGER, GuardError
 from phylactery_riskgate.domain.policy.policies import parse_policies, policy_handle
 from phylactery_riskgate.domain.policy.usage import NO_USAGE
 
+from tests.support.riskgate.bundle_cache import default_engine
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, policy, tool
 from tests.support.riskgate.policies import lint
 
@@ -78,8 +79,8 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 
 
 @pytest.fixture(scope="module")
-def default_engine() -> DecisionEngine:
-    return DecisionEngine(load_bundle(default_bundle_folder()))
+def packaged() -> DecisionEngine:
+    return default_engine()
 
 
 @given(OBJECTS)
@@ -131,11 +132,11 @@ def test_whatever_is_added_the_binder_binds_or_refuses(
 @pytest.mark.slow
 @given(st.sampled_from(["echo", "read_file", "write_file", "read_output", "nothing"]), OBJECTS, TEXT)
 def test_a_decision_is_the_same_every_time(
-    default_engine: DecisionEngine, name: str, more: dict[str, Any], path: str
+    packaged: DecisionEngine, name: str, more: dict[str, Any], path: str
 ) -> None:
     call = RawCall(name, "call-1", arguments_json=json.dumps({"path": path, "content": "x", **more}))
-    again = DecisionEngine(default_engine.bundle)
-    assert default_engine.decide(call, ANA, SITE) == again.decide(call, ANA, SITE) == again.decide(call, ANA, SITE)
+    again = DecisionEngine(packaged.bundle)
+    assert packaged.decide(call, ANA, SITE) == again.decide(call, ANA, SITE) == again.decide(call, ANA, SITE)
 
 
 # ---- approval is monotone, and pruning changes nothing, for any policies the lint accepts ---------------------------

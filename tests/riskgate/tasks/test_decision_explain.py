@@ -13,7 +13,7 @@ from phylactery.riskgate.v1 import types_pb2
 from phylactery_riskgate.api.decisions import explained as encoded
 from phylactery_riskgate.cli import app
 from phylactery_riskgate.decisions.explain import Explained
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
+from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder
 from phylactery_riskgate.domain.bundle.case_runner import engine_for_cases
 from phylactery_riskgate.domain.bundle.cases import CaseFacts
 from phylactery_riskgate.domain.intent.model import Evidence, TaskFacts
@@ -27,6 +27,7 @@ from typer.testing import CliRunner
 from tests.riskgate.bundles.test_activation import NO_READS, activate
 from tests.riskgate.decisions.test_explain import explained
 from tests.riskgate.tasks.test_decision_evaluate import book, transfer
+from tests.support.riskgate.bundle_cache import default_bundle
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, decide, policy, tool
 from tests.support.riskgate.tasks import ASKED, IBAN, with_tasks
 
@@ -42,7 +43,7 @@ def bundle(bundle_with):
 
 @pytest.fixture(scope="module")
 def engine() -> DecisionEngine:
-    return engine_for_cases(load_bundle(default_bundle_folder()))
+    return engine_for_cases(default_bundle())
 
 
 # ---- which single fact ----------------------------------------------------------------------------------------------

@@ -6,12 +6,12 @@ import itertools
 from typing import Any
 
 import pytest
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.bundle.case_runner import engine_for_cases
 from phylactery_riskgate.domain.bundle.cases import CaseFacts
 from phylactery_riskgate.domain.model import Caller, Decision, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
+from tests.support.riskgate.bundle_cache import default_bundle
 from tests.support.riskgate.bundles import decide
 
 WRITES = {
@@ -32,7 +32,7 @@ SECRET, CARD = "password = kX9$mQ2vLp7Zw4Rt", "4111 1111 1111 1111"
 
 @pytest.fixture(scope="module")
 def engine() -> DecisionEngine:
-    return engine_for_cases(load_bundle(default_bundle_folder()))
+    return engine_for_cases(default_bundle())
 
 
 def told(engine: DecisionEngine, name: str, arguments: dict[str, Any], facts: CaseFacts, **options: Any) -> Verdict:

@@ -12,7 +12,6 @@ from phylactery.riskgate.v1 import task_pb2, types_pb2
 from phylactery_riskgate.api.decisions import explained as encoded
 from phylactery_riskgate.cli.calls import _facts, _lines
 from phylactery_riskgate.decisions.explain import Explained
-from phylactery_riskgate.domain.bundle.bundle import default_bundle_folder, load_bundle
 from phylactery_riskgate.domain.bundle.case_runner import engine_for_cases
 from phylactery_riskgate.domain.intent.facts import task_facts
 from phylactery_riskgate.domain.intent.index import PASSED_ON, TaskIndex
@@ -25,9 +24,10 @@ from phylactery_understanding.language.own_words import others_in, own_spans_of,
 
 from tests.riskgate.decisions.test_explain import explained
 from tests.riskgate.tasks.test_decision_evaluate import values_of
+from tests.support.riskgate.bundle_cache import default_bundle
 from tests.support.riskgate.bundles import decide
 
-BUNDLE = load_bundle(default_bundle_folder())
+BUNDLE = default_bundle()
 TOOLS = BUNDLE.tools
 REQUESTS = {
     'escribe "hola" en pwned.txt': ("write_file", {"path": "pwned.txt", "content": "hola"}),

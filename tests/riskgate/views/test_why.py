@@ -21,10 +21,11 @@ from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 from phylactery_riskgate.domain.views.why import PACKAGED, Line, why_asked
 
 from tests.support.packages.messages import words_in
+from tests.support.riskgate.bundle_cache import default_bundle
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, tool
 
 BUNDLES = (default_bundle_folder(), single_user_bundle_folder())
-TOOLS = load_bundle(default_bundle_folder()).tools
+TOOLS = default_bundle().tools
 INTERNAL = re.compile(
     r"irony|ironía|lexicon|polic|polít|\bclass\b|\bclase\b|\brisk|\briesgo|origin|origen|intent|signal|señal|registry"
     r"|registro|stakes|\bself\b|\bpeer\b|\bdual\b|requester|principal|_|\{|/|write\.[a-z]|catalog",

@@ -13,7 +13,7 @@ from pathlib import Path
 from phylactery_riskgate import app
 from phylactery_riskgate.bundles import lifecycle
 from phylactery_riskgate.bundles.acceptance import require_cases
-from phylactery_riskgate.domain.bundle.bundle import Bundle, read_bundle
+from phylactery_riskgate.domain.bundle.bundle import Bundle, default_bundle_folder, read_bundle
 from phylactery_riskgate.domain.bundle.files import read_folder
 from phylactery_riskgate.domain.policy.authorizer import Answers
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
@@ -57,6 +57,16 @@ def _require_cases(bundle: Bundle) -> None:
         require_cases(bundle)
         if any(known is bundle for known, _ in _read.values()):
             _passed.append(bundle)
+
+
+def default_bundle() -> Bundle:
+    """Return the default bundle: most test modules about policies read it when they are imported, in every worker."""
+    return _load_bundle(default_bundle_folder())
+
+
+def default_engine() -> DecisionEngine:
+    """Return an engine for the default bundle with answers of its own."""
+    return _engine(default_bundle())
 
 
 def read_beforehand(*folders: Path) -> None:
