@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import get_args, get_type_hints
 
-import pytest
 from phylactery.agent.v1 import escalation_pb2, event_pb2, run_pb2
 from phylactery.memory.v1 import user_memory_pb2
 from phylactery.riskgate.v1 import types_pb2
@@ -14,6 +13,7 @@ from phylactery_cli.commands.runs import _WHY_NOT
 from phylactery_cli.i18n.texts import Texts
 from phylactery_cli.supervisor import Fate
 
+from tests.support.cases import each_case
 from tests.support.packages.messages import MessageSet, words_in
 
 PACKAGE = "phylactery_cli.i18n"
@@ -64,7 +64,7 @@ def test_the_words_of_events_and_contracts_are_words_of_the_contracts():
     assert {word for word in words if not any(end.endswith(f"_{word}") for end in ends)} == set()
 
 
-@pytest.mark.parametrize("key", TABLES)
+@each_case("key", TABLES)
 def test_a_table_has_as_many_columns_in_every_language(key: str):
     assert len({len(Texts(language).columns(key)) for language in LANGUAGES}) == 1
 

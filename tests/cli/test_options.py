@@ -8,6 +8,8 @@ import pytest
 from phylactery_cli.main import app
 from typer.testing import CliRunner, Result
 
+from tests.support.cases import each_case
+
 NOBODY = "127.0.0.1:1"
 ASKING = {
     "runs": [("list",), ("show", "r1"), ("unknown",), ("cancel", "r1", "--yes")],
@@ -43,14 +45,14 @@ def test_a_token_that_cannot_be_read_is_named_before_anybody_is_asked(
     assert "answers" not in told
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("language", "told"),
     [
         ("en", "nothing answers at 127.0.0.1:1; phylactery up starts the services"),
         ("es", "nada responde en 127.0.0.1:1; phylactery up arranca los servicios"),
     ],
 )
-@pytest.mark.parametrize(("before", "after"), CALLS)
+@each_case(("before", "after"), CALLS)
 def test_a_service_that_is_away_is_told_in_one_line_that_begins_with_the_command(
     before: tuple[str, ...], after: tuple[str, ...], language: str, told: str
 ):

@@ -29,6 +29,8 @@ from phylactery_client.results import Approval
 from rich.console import Console
 from typer.testing import CliRunner
 
+from tests.support.cases import each_case
+
 
 @given(st.text(max_size=200))
 def test_no_control_character_or_bidirectional_mark_reaches_the_terminal(text: str):
@@ -89,7 +91,7 @@ def test_what_a_model_writes_cannot_paint_the_screen_as_it_comes():
     assert lines == ["agent › \\u001b[2Jgone\\u202eevil"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("event", "english", "spanish"),
     [
         ({"step": {"description": "x", "status": "running"}}, "x — running", "x — en curso"),

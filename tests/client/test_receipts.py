@@ -26,6 +26,8 @@ from phylactery_client.receipts import (
 )
 from phylactery_client.results import BoundCall, Key, Keys
 
+from tests.support.cases import each_case
+
 ROOT = Path(__file__).resolve().parents[2]
 ORDER = 2**252 + 27742317777372353535851937790883648493
 
@@ -138,8 +140,8 @@ def test_any_other_header_is_refused_though_its_signature_is_good(change):
     assert refused(receipt(HEADER | change), MalformedReceiptError) == "header"
 
 
-@pytest.mark.parametrize("sign_of_x", [0, 0x80])
-@pytest.mark.parametrize("spelling", sorted(SMALL_ORDER), ids=bytes.hex)
+@each_case("sign_of_x", [0, 0x80])
+@each_case("spelling", sorted(SMALL_ORDER))
 def test_no_receipt_is_believed_under_a_key_of_small_order(spelling, sign_of_x):
     public = spelling[:-1] + bytes([spelling[-1] | sign_of_x])
     keys = Keys((Key(KID, json.dumps(JWK | {"x": encode(public)}), "ACTIVE"),), "riskgate")
@@ -199,7 +201,7 @@ def test_a_signature_that_is_cut_padded_shifted_by_the_group_order_or_of_nothing
             check(f"{header}.{payload}.{spelling}")
 
 
-@pytest.mark.parametrize("token", ["", ".", "..", "a.b", "a.b.c", "a.b.c.d", "é.é.é", "." * 9_000, "A" * 9_000])
+@each_case("token", ["", ".", "..", "a.b", "a.b.c", "a.b.c.d", "é.é.é", "." * 9_000, "A" * 9_000])
 def test_text_that_is_no_receipt_is_refused_with_a_type(token):
     with pytest.raises(MalformedReceiptError):
         check(token)

@@ -31,6 +31,8 @@ from phylactery_client.decode import decode, enum_number, enum_word
 from phylactery_memory.app import build
 from phylactery_memory.settings import MemorySettings
 
+from tests.support.cases import each_case
+
 MESSAGES = {
     run_results.PlanStep: event_pb2.PlanStep,
     run_results.ToolCallRecord: run_pb2.ToolCallRecord,
@@ -122,13 +124,13 @@ def plain_of(value):
     return tuple(plain_of(one) for one in value) if isinstance(value, tuple) else value
 
 
-@pytest.mark.parametrize("result", MESSAGES)
+@each_case("result", MESSAGES)
 def test_a_result_holds_every_field_of_its_message(result):
     message, plain = filled(MESSAGES[result])
     assert plain_of(decode(result, message)) == plain
 
 
-@pytest.mark.parametrize("result", MESSAGES)
+@each_case("result", MESSAGES)
 def test_an_empty_message_is_an_empty_result(result):
     assert nothing_in(decode(result, MESSAGES[result]()))
 
@@ -140,7 +142,7 @@ def nothing_in(value) -> bool:
     return value in ("", 0, False, (), None, "UNSPECIFIED")
 
 
-@pytest.mark.parametrize("result", MESSAGES)
+@each_case("result", MESSAGES)
 def test_a_result_cannot_be_changed_and_hides_what_is_secret(result):
     value = decode(result, filled(MESSAGES[result])[0])
     first = dataclasses.fields(value)[0].name

@@ -12,6 +12,7 @@ from phylactery_forms.stories.runner import Simulation
 from phylactery_forms.values.model import Context, Language
 
 from tests.support.agent.forms import NOW
+from tests.support.cases import each_case
 
 TABLE = """
 id: table
@@ -46,7 +47,7 @@ def values(of: Simulation) -> dict[str, str]:
     return {name: one["value"] for name, one in of.conversation["values"].items()}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("language", "text", "field", "value"),
     [
         ("es", "perdón, seremos seis", "guests", "6"),

@@ -12,6 +12,7 @@ from phylactery_forms.definitions.model import Form
 from phylactery_forms.definitions.reading import parse_form, read_form, read_forms, sample_folder
 from phylactery_forms.definitions.templates import TemplateError, filled, placeholders
 
+from tests.support.cases import each_case
 from tests.support.effort import assert_within
 
 GOOD = """\
@@ -111,7 +112,7 @@ def test_the_published_schema_is_itself_valid() -> None:
     Draft202012Validator.check_schema(schema())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "line", "told"),
     [
         (("type: text", "type: txt"), 13, "must be one of email, phone"),

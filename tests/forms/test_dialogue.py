@@ -16,6 +16,7 @@ from phylactery_forms.values.model import TYPES, Context, Language
 from phylactery_understanding.language.word_files import entries
 
 from tests.support.agent.forms import NOW
+from tests.support.cases import each_case
 from tests.support.effort import attempts_within
 
 FORMS = read_forms(sample_folder())
@@ -57,7 +58,7 @@ def test_the_state_is_plain_json() -> None:
 
 
 # What people say when they change something they said: cases of our own, by whoever wrote the rules.
-@pytest.mark.parametrize(
+@each_case(
     ("text", "field", "value"),
     [
         ("No, mi email es luis@ejemplo.com", "email", "luis@ejemplo.com"),
@@ -185,7 +186,7 @@ fields:
 """
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "action", "status"),
     [
         *((text, "cancel", "collecting") for text in ("cancelar la reserva", "Cancelar", "cancel the booking", "2")),
@@ -362,8 +363,8 @@ WISHES = ("operator please", "operador, por favor", "quiero hablar con alguien",
           "una persona por favor", "i want to talk to someone", "puedo hablar con una persona")  # fmt: skip
 
 
-@pytest.mark.parametrize("before", [(), BEFORE_TEXT], ids=["asked a name", "asked a text"])
-@pytest.mark.parametrize("text", HOLDING)
+@each_case("before", [(), BEFORE_TEXT], ids=["asked a name", "asked a text"])
+@each_case("text", HOLDING)
 def test_words_that_hold_are_no_value_and_cost_nothing(before: tuple[str, ...], text: str) -> None:
     said = complaint(*before)
     asked, kept = said.conversation["asked"], values(said)
@@ -372,8 +373,8 @@ def test_words_that_hold_are_no_value_and_cost_nothing(before: tuple[str, ...], 
     assert (said.conversation["asked"], values(said), said.conversation["attempts"]) == (asked, kept, {})
 
 
-@pytest.mark.parametrize("before", [(), BEFORE_TEXT], ids=["asked a name", "asked a text"])
-@pytest.mark.parametrize("text", WISHES)
+@each_case("before", [(), BEFORE_TEXT], ids=["asked a name", "asked a text"])
+@each_case("text", WISHES)
 def test_a_wish_for_a_person_is_no_value(before: tuple[str, ...], text: str) -> None:
     said = complaint(*before)
     assert said.say(text).turn["should_escalate"]
@@ -491,7 +492,7 @@ def complained() -> Simulation:
     return said
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         *(
@@ -514,7 +515,7 @@ def test_in_a_review_what_is_said_about_a_value_does_not_replace_it(text: str) -
     assert values(said) == before
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "field"),
     [
         *(("nombre mal", "name"), ("el nombre está mal", "name"), ("el nombre no es correcto", "name")),
@@ -531,7 +532,7 @@ def test_in_a_review_a_value_that_is_said_to_be_wrong_is_asked_for(text: str, fi
     assert (said.conversation["asked"], values(said)) == (field, before)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "field", "value"),
     [
         ("el nombre es Luis Pérez", "name", "Luis Pérez"),
@@ -558,7 +559,7 @@ NO_SENDS = ("envíalo?", "no lo envíes", "no es correcto", "envíalo a Luis", "
             "send it tomorrow", "está bien, pero cambia el nombre", "gracias", "don't send it")  # fmt: skip
 
 
-@pytest.mark.parametrize("text", SENDS)
+@each_case("text", SENDS)
 def test_at_the_review_a_yes_is_said_in_many_words(text: str) -> None:
     said = complained()
     before = values(said)
@@ -566,7 +567,7 @@ def test_at_the_review_a_yes_is_said_in_many_words(text: str) -> None:
     assert (said.conversation["status"], values(said)) == ("submitting", before)
 
 
-@pytest.mark.parametrize("text", NO_SENDS)
+@each_case("text", NO_SENDS)
 def test_at_the_review_anything_beside_such_a_yes_sends_nothing(text: str) -> None:
     said = complained()
     before = values(said)
@@ -591,7 +592,7 @@ def test_an_hour_is_no_day(text: str) -> None:
     assert "day" not in values(said)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("language", "text", "hour"),
     [
         *(("es", text, "19:00") for text in ("a las 6, digo a las 7", "a las 6 no espera a las 7")),

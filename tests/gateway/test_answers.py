@@ -21,6 +21,7 @@ from phylactery_gateway.channels.port import Action, SendError
 from phylactery_gateway.tables import outbox
 
 from tests.gateway.test_other_peoples_words import telegram_element, text, whatsapp_element
+from tests.support.cases import each_case
 from tests.support.gateway.stores import DAY, Stores, bodies_of, card, open_stores
 
 SEATS = Outgoing(
@@ -412,7 +413,7 @@ IMAGE = {"type": "image", "image": {"id": "1", "mime_type": "image/png", "captio
 PHOTO = {"photo": [{"file_id": "f"}], "caption": "sí"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("element", "quoted"),
     [
         (whatsapp_element(text("sí", context={"id": "wamid.0", "from": "1555"})), "wamid.0"),

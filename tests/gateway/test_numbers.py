@@ -21,6 +21,7 @@ from phylactery_gateway.store import lifts, people
 from phylactery_gateway.store.erasure import erase
 from phylactery_gateway.store.sealing import Sealer
 
+from tests.support.cases import each_case
 from tests.support.gateway.stores import DAY, START_US, Stores, open_stores, whatsapp
 from tests.support.servers import postgres
 
@@ -74,7 +75,7 @@ def test_two_numbers_have_two_forms(one: str, other: str) -> None:
     assert normal(one) != normal(other)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     ["", "Ana", "ES.100", "600", "+", "0600000001", "034600000001", "wa:usr_1", "12 ab 34567", "１２３４５６７８"],
 )

@@ -17,6 +17,7 @@ from phylactery_gateway.telegram import payloads as telegram
 from phylactery_gateway.whatsapp import payloads as whatsapp
 
 from tests.support.agent.system import System, open_system
+from tests.support.cases import each_case
 from tests.support.gateway.running import Desk, open_gateway
 from tests.support.gateway.stores import Stores, card, open_stores
 
@@ -82,13 +83,13 @@ BY_OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("element", BY_OTHERS)
+@each_case("element", BY_OTHERS)
 def test_what_a_channel_marks_as_written_by_another_is_no_text_of_the_person(element: Element) -> None:
     assert isinstance(element.content, Received)
     assert (element.content.text, element.content.passed_on) == ("", "sí")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "element",
     [
         whatsapp_element(text("sí")),
@@ -154,7 +155,7 @@ FORMATTED: list[tuple[Element, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("element", "own", "others"), FORMATTED)
+@each_case(("element", "own", "others"), FORMATTED)
 def test_what_telegram_shows_as_quoted_or_struck_out_is_not_said(element: Element, own: str, others: str) -> None:
     assert isinstance(element.content, Received)
     assert (element.content.text, element.content.passed_on) == (own, others)

@@ -20,6 +20,7 @@ from phylactery_gateway.delivery.rendering import Renderer
 from phylactery_gateway.telegram.channel import LIMITS as TELEGRAM
 from phylactery_gateway.whatsapp.channel import LIMITS
 
+from tests.support.cases import each_case
 from tests.support.packages.messages import MessageSet
 
 HASH = "sha256:" + 64 * "a"
@@ -106,10 +107,10 @@ PHRASES = {
 ACTIONS = {"en": "write a file", "es": "escribir un archivo"}
 
 
-@pytest.mark.parametrize("phone", ["en", "es"])
-@pytest.mark.parametrize("asked_in", ["en", "es"])
-@pytest.mark.parametrize("who", ["self", "peer"])
-@pytest.mark.parametrize("how", ["with a message", "by itself", "with others", "too long a message", "whole"])
+@each_case("phone", ["en", "es"])
+@each_case("asked_in", ["en", "es"])
+@each_case("who", ["self", "peer"])
+@each_case("how", ["with a message", "by itself", "with others", "too long a message", "whole"])
 def test_every_sentence_of_a_card_is_in_the_language_of_what_it_asks_about(
     phone: str, asked_in: str, who: str, how: str
 ):
@@ -185,14 +186,14 @@ def test_a_plan_is_one_message_whose_buttons_answer_exactly_what_is_in_it(count:
     assert len(said.text) <= LIMITS.body
 
 
-@pytest.mark.parametrize(
+@each_case(
     "odd",
     [
         *({"stakes": "high"}, {"stakes": "critical"}, {"risk": "high"}, {"risk": "critical", "stakes": "low"}),
         *({"stakes": ""}, {"args_hash": ""}, {"approval_class": "peer"}, {"tool": "submit_form"}),
     ],
 )
-@pytest.mark.parametrize("place", [0, 1, 2])
+@each_case("place", [0, 1, 2])
 def test_no_button_answers_several_of_which_one_is_high_unknown_not_whole_or_somebody_elses(
     odd: dict[str, str], place: int
 ):
@@ -297,8 +298,8 @@ def test_a_card_says_what_will_be_done_and_cannot_be_disguised():
     assert other == 'x: "a\ufffdYes: approved\ufffd\ufffdb"'
 
 
-@pytest.mark.parametrize("length", [320, 900, 1_100, 2_000])
-@pytest.mark.parametrize("limits", [LIMITS, TELEGRAM], ids=["whatsapp", "telegram"])
+@each_case("length", [320, 900, 1_100, 2_000])
+@each_case("limits", [LIMITS, TELEGRAM], ids=["whatsapp", "telegram"])
 def test_all_of_a_value_is_shown_and_the_buttons_are_under_the_question(length: int, limits: Limits):
     """Whatever the value has in it: none of it begins a message, least of all the one with the buttons."""
     forged = 'May I read a file? file: "b.txt"'
@@ -478,8 +479,8 @@ def whole(*values: tuple[str, str], limits: Limits = LIMITS, language: str = "en
     return list(rendering.whole_card(replace(asked, arguments=arguments), limits, language))
 
 
-@pytest.mark.parametrize("limits", [LIMITS, TELEGRAM], ids=["whatsapp", "telegram"])
-@pytest.mark.parametrize("size", [10, 3_000, 12_000, 70_000])
+@each_case("limits", [LIMITS, TELEGRAM], ids=["whatsapp", "telegram"])
+@each_case("size", [10, 3_000, 12_000, 70_000])
 def test_all_of_it_is_sent_numbered_with_the_buttons_under_the_last(size: int, limits: Limits) -> None:
     value = "".join(f"{number} " for number in range(size))[:size] + "FIN"
     *before, last = whole(("/path", "a.txt"), ("/content", value), limits=limits)

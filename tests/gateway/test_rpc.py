@@ -28,6 +28,7 @@ from phylactery_gateway.settings import GatewaySettings
 from structlog.testing import capture_logs
 
 from tests.support.agent.system import System, open_system
+from tests.support.cases import each_case
 from tests.support.contracts.refusals import refusal_of
 from tests.support.contracts.rpcs import Rpc, every_rpc
 from tests.support.contracts.valid_requests import valid_requests
@@ -555,7 +556,7 @@ async def test_in_mode_none_http_1_0_is_refused_as_proxies_speak_it(door: Door, 
     assert upstream.metadata == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("peer", "host", "admitted"),
     [
         ("127.0.0.1", "127.0.0.1:8080", True),
@@ -698,7 +699,7 @@ def settings(**options: Any) -> GatewaySettings:
 SERVED = {"rpc_services": {CHAT: "127.0.0.1:50051"}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "said"),
     [
         ({}, "GATEWAY_RPC_SERVICES"),

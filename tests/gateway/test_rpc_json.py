@@ -16,6 +16,7 @@ from phylactery.riskgate.v1 import access_pb2, approval_pb2, explain_pb2, policy
 from phylactery_chassis.errors import InvalidArgument
 from phylactery_gateway.rpc.decoding import MAX_DEPTH, read, write
 
+from tests.support.cases import each_case
 from tests.support.contracts.valid_requests import valid_requests
 
 MARK = "mark7f3a"
@@ -28,7 +29,7 @@ def refusal(kind: type[Message], body: str | bytes, **options: Any) -> InvalidAr
     return caught.value
 
 
-@pytest.mark.parametrize("name", valid_requests())
+@each_case("name", valid_requests())
 def test_every_request_that_protobufs_own_library_writes_is_read_as_it_was(name: str):
     for message in valid_requests()[name]:
         assert read(type(message), write(message)) == message
@@ -139,7 +140,7 @@ def test_what_is_written_as_something_else_is_refused_by_its_field(kind: type[Me
     assert len(error.message) < 300
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         *("", " \n", "{", "[]", "1", '"{}"', "null", '{"text": "a"} {}', "{'text': 'a'}", '{"text": "a",}'),

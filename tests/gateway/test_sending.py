@@ -17,6 +17,7 @@ from phylactery_gateway.telegram.channel import LIMITS as TELEGRAM
 from phylactery_gateway.whatsapp.channel import LIMITS, _buttons, _rows
 from phylactery_gateway.whatsapp.errors import error_of_code
 
+from tests.support.cases import each_case
 from tests.support.gateway.running import Desk, open_gateway
 
 STICKER = {"type": "sticker", "sticker": {"id": "1", "mime_type": "image/webp"}}
@@ -44,7 +45,7 @@ async def state(desk: Desk) -> tuple[str, str, int]:
     return row.state, row.error_code, row.tries
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "action"),
     [
         (131047, Action.WINDOW),
@@ -267,8 +268,8 @@ def test_options_are_buttons_a_list_or_numbers(count: int, title: str, form: str
     assert parts(message, TELEGRAM)[0].options
 
 
-@pytest.mark.parametrize("length", [1, 1_024, 1_025, 4_096, 4_097, 30_000])
-@pytest.mark.parametrize("count", [0, 2, 7, 15])
+@each_case("length", [1, 1_024, 1_025, 4_096, 4_097, 30_000])
+@each_case("count", [0, 2, 7, 15])
 def test_no_message_is_longer_than_the_channel_takes(length: int, count: int) -> None:
     message = Outgoing("palabra " * (length // 8) + "x" * (length % 8 or 1), options(count), "Elegir")
     cut = parts(message, LIMITS)

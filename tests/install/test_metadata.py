@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.cases import each_case
 from tests.support.packages.installing import files_in, wheel_metadata
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,7 +88,7 @@ def test_every_program_says_its_version_without_a_setting(command: tuple[str, ..
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@each_case("folder", FOLDERS)
 def test_a_distribution_carries_the_licence_and_describes_itself(folder: str):
     described = project(folder)
     assert described["license"] == "Apache-2.0"

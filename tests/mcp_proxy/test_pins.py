@@ -35,12 +35,13 @@ from phylactery_mcp_proxy.state.pins import (
 )
 from typer.testing import CliRunner
 
+from tests.support.cases import each_case
 from tests.support.proxies import PATIENCE, Place, texts, until
 
 TOOL = {"name": "look", "description": "Looks.", "inputSchema": {"type": "object"}}
 
 
-@pytest.mark.parametrize("tool", ["note", "a.b", "x" * 100, "ñandú", "with space", "", "mcp_test_note", "\ud800"])
+@each_case("tool", ["note", "a.b", "x" * 100, "ñandú", "with space", "", "mcp_test_note", "\ud800"])
 def test_a_tool_is_named_as_in_the_agent(tool: str):
     assert tool_name("shelf", tool) == specs.tool_name("shelf", tool)
 
@@ -261,7 +262,7 @@ def test_the_command_tells_its_version_and_runs_by_default():
     assert CliRunner().invoke(app, ["--name", "Bad", "--", "true"]).exit_code == 2
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("options", "told"),
     [
         ({"command": ()}, "name the server"),

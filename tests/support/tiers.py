@@ -163,7 +163,8 @@ class Outcome:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count a part of a test; a test has failed if any part has."""
         nodeid = without_group(report.nodeid)
-        self._seconds[nodeid] += report.duration
+        if not isinstance(report, pytest.SubtestReport):  # the time of a subtest is a part of its test's
+            self._seconds[nodeid] += report.duration
         if report.failed or (report.outcome != "passed" and self._ended.get(nodeid) != "failed"):
             self._ended[nodeid] = report.outcome
         elif report.when == "call":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from phylactery_understanding.documents import MAX_DEPTH, MAX_DIGITS, YamlFault, read_yaml
 
+from tests.support.cases import each_case
 from tests.support.effort import assert_within
 
 LAUGHS = "\n".join(
@@ -38,7 +39,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@each_case("kind", HOSTILE)
 def test_what_could_become_large_or_mean_two_things_is_refused_with_its_place(kind: str) -> None:
     text, told = HOSTILE[kind]
 

@@ -13,6 +13,7 @@ from benchmarks.labelled_claims import false_alarms, labelled, recall
 from tests.support.agent.graph import Chat, said
 from tests.support.agent.react import opened
 from tests.support.agent.scripted_model import ScriptedModel, drafts, proposes, says
+from tests.support.cases import each_case
 
 CLAIM = "Done! I have sent the email to ana@example.org. Have a nice day."
 SENT_NOTHING = "Nothing was sent. If you want it, ask me again with all the details."
@@ -105,7 +106,7 @@ async def test_a_step_that_the_model_calls_done_without_a_call_is_not_done(
     assert "I have saved" not in said(state)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sentence", "kind"),
     [
         ("I've just e-mailed Ana.", "send"),
@@ -129,7 +130,7 @@ def test_what_claims_an_effect(sentence: str, kind: str) -> None:
     assert claims_of(sentence) == {kind}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "sentence",
     [
         "I have not sent the email.",
@@ -154,7 +155,7 @@ def test_what_claims_none(sentence: str) -> None:
     assert claims_of(sentence) == set()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_", "kinds"),
     [
         ("send an email to bob@x.org saying hi", ("send",)),

@@ -20,6 +20,7 @@ from tests.support.agent import counter_tool as counter
 from tests.support.agent.graph import Chat, ended, reasons, said, strict_saver
 from tests.support.agent.react import AWAY, opened, tools
 from tests.support.agent.scripted_model import ScriptedModel, proposes, says
+from tests.support.cases import each_case
 
 
 @pytest.fixture
@@ -230,7 +231,7 @@ def test_the_prompt_asks_for_echo_by_its_name_or_by_the_tools_own_patterns() -> 
     assert not any(asks_for_echo(text, tools) for text in ("échalo", "mesecco", "lee notas.txt", "necotine"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "draft", "target"),
     [
         ({}, Draft(steps=(Drafted("echo", {}, ""),)), ("tool_executor", "")),

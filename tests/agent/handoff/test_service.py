@@ -15,6 +15,7 @@ from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.handoff import Worker, events_of, spoken, tokens_file
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of, open_system, refused
+from tests.support.cases import each_case
 
 PEOPLE = (
     ("ana", "acme", ("caller",)),
@@ -283,7 +284,7 @@ def test_events_of_the_agents_speech_are_the_contracts() -> None:
     assert set(event_pb2.Event.DESCRIPTOR.fields_by_name) >= SPOKEN
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "quiero hablar con una persona",
@@ -304,7 +305,7 @@ def test_words_that_ask_for_a_person_are_understood(text: str) -> None:
     assert asks_for_person(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         'escribe "quiero hablar con una persona" en notas.txt',

@@ -24,6 +24,7 @@ from tests.support.agent.documents import (
     pdf,
     with_lying_sizes,
 )
+from tests.support.cases import each_case
 
 W = b'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
@@ -132,7 +133,7 @@ async def test_images_and_audio_are_not_read_without_an_endpoint():
         assert error.value.code == code
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "mime_type", "data"),
     [
         ("image", "image/png", PNG),
@@ -153,7 +154,7 @@ def test_a_content_of_the_declared_type_is_accepted_and_kept_as_it_is(kind, mime
     assert unpack(pack(attachment)) == attachment
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "mime_type", "data", "what"),
     [
         ("image", "image/png", pdf("x"), "the content is not image/png"),

@@ -19,6 +19,8 @@ from phylactery_agent.llm_client.response import (
     without_loop,
 )
 
+from tests.support.cases import each_case
+
 ARGUMENTS = st.dictionaries(st.text(max_size=8), st.one_of(st.integers(), st.text(max_size=20), st.booleans()))
 
 
@@ -112,7 +114,7 @@ def test_a_refusal_is_what_was_said() -> None:
     assert read(event(refusal="I will not."), event("stop")).heard().text == "I will not."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("raw", "arguments"),
     [
         ('{"a": 1}', {"a": 1}),
@@ -135,7 +137,7 @@ def test_arguments_are_one_object_that_means_one_thing(raw: str, arguments: dict
     assert arguments_of(raw) == arguments
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         "words",
@@ -223,7 +225,7 @@ def test_a_reply_that_loops_is_cut_to_what_it_says_once(before: str, repeated: s
     assert without_loop(before + repeated * 4, is_cut=False) == before + repeated * 4, "a refrain may be meant"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -236,6 +238,6 @@ def test_a_reply_that_loops_is_cut_to_what_it_says_once(before: str, repeated: s
         "word " * 3,
     ],
 )
-@pytest.mark.parametrize("is_cut", [False, True])
+@each_case("is_cut", [False, True])
 def test_what_ends_in_no_loop_stays_as_it_is(text: str, is_cut: bool) -> None:
     assert without_loop(text, is_cut=is_cut) == text

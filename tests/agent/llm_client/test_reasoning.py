@@ -9,6 +9,8 @@ import pytest
 from phylactery_agent.llm_client.reasoning import read
 from phylactery_agent.llm_client.response import Assembly
 
+from tests.support.cases import each_case
+
 SECRET = "the-thought"
 MARKS = {
     "think": (f"<think>{SECRET}</think>\n", ""),
@@ -43,8 +45,8 @@ def streamed(text: str, size: int) -> tuple[Assembly, list[str]]:
     return assembly, so_far
 
 
-@pytest.mark.parametrize("size", [1, 3, 1000])
-@pytest.mark.parametrize("name", MARKS)
+@each_case("size", [1, 3, 1000])
+@each_case("name", MARKS)
 def test_marked_reasoning_is_removed_and_no_part_of_it_or_of_its_marks_is_seen_meanwhile(name: str, size: int) -> None:
     before, after = MARKS[name]
     assembly, so_far = streamed(f"{before}Yes: 2 < 3, [see] <b>it</b>.{after}", size)
@@ -60,8 +62,8 @@ def test_reasoning_without_an_end_leaves_nothing_and_is_no_fault_of_the_endpoint
     assert streamed(f'{opens}{SECRET} {{"steps": []}}', 4)[0].heard().text == ""
 
 
-@pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "thinking"])
-@pytest.mark.parametrize("content", [None, "", "Yes."])
+@each_case("field", ["reasoning_content", "reasoning", "thinking"])
+@each_case("content", [None, "", "Yes."])
 def test_reasoning_in_a_field_of_its_own_is_not_read_and_counts_as_written(field: str, content: str | None) -> None:
     assembly = Assembly()
     assembly.whole({"choices": [{"message": {field: SECRET, "content": content}, "finish_reason": "stop"}]})
@@ -118,8 +120,8 @@ WRITTEN = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("content", WRITTEN)
-@pytest.mark.parametrize(("before", "after"), [("", ""), *MARKS.values()], ids=["", *MARKS])
+@each_case("content", WRITTEN)
+@each_case(("before", "after"), [("", ""), *MARKS.values()], ids=["", *MARKS])
 def test_a_mark_within_an_object_is_a_part_of_it(content: str, before: str, after: str) -> None:
     plan = json.dumps({"steps": [{"tool": "write_file", "args": {"content": content}}]}, ensure_ascii=False)
     assert read(f"{before}{plan}{after}").spoken.strip() == plan

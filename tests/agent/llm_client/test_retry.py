@@ -12,10 +12,12 @@ from phylactery_agent.llm_client.breaker import Breaker
 from phylactery_agent.llm_client.errors import ModelFault, of_status
 from phylactery_agent.llm_client.retry import LONGEST_HOLD, RetryPolicy, moment, retry_after
 
+from tests.support.cases import each_case
+
 NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("headers", "seconds"),
     [
         ({}, None),
@@ -80,7 +82,7 @@ def test_nobody_waits_longer_than_the_setting_and_the_endpoint_is_left_alone_for
     assert policy().hold(ModelFault(errors.RATE_LIMITED, retry_after=21.0)) == 21.0
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "code", "reason", "retried"),
     [
         (400, "", "MODEL_BAD_REQUEST", False),

@@ -28,6 +28,8 @@ from phylactery_agent.tools.mcp.specs import MAX_NAME, contract_of, pinned_specs
 from phylactery_riskgate.domain.catalog.drafting.schemas import usable
 from phylactery_riskgate.domain.catalog.drafting.sources import read_sources
 
+from tests.support.cases import each_case
+
 SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "additionalProperties": False}
 COMMAND = {"command": ["server"]}
 
@@ -46,7 +48,7 @@ def test_servers_are_named_in_place_or_in_a_file(tmp_path: Path) -> None:
     assert load_config(str(file)) == load_config('{"servers": {"a": {"command": ["x", "y"], "env": ["TOKEN"]}}}')
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("server", "says"),
     [
         ({}, "either a command or a url"),
@@ -125,7 +127,7 @@ def test_what_is_not_said_is_taken_at_its_worst() -> None:
 READS = ToolConfig(risk="low", effect="read", idempotency="read_only")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("known", "annotations", "risk", "effect", "idempotency"),
     [
         (ToolConfig(), {"readOnlyHint": True, "idempotentHint": True}, "high", "write", "unsafe"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from phylactery_agent.rules.commands import denies_wish, read_command
 
+from tests.support.cases import each_case
+
 PERSON = """
 quiero hablar con una persona, se me ha roto la lavadora
 Se me ha roto la lavadora. Quiero hablar con una persona
@@ -63,17 +65,17 @@ def lines(text: str) -> list[str]:
     return [line.replace("\\n", "\n") for line in text.strip().splitlines()]
 
 
-@pytest.mark.parametrize("text", lines(PERSON))
+@each_case("text", lines(PERSON))
 def test_a_wish_for_a_person_is_heard_in_any_clause(text: str) -> None:
     assert read_command(text) == "person"
 
 
-@pytest.mark.parametrize("text", lines(NOBODY))
+@each_case("text", lines(NOBODY))
 def test_a_denied_wish_and_what_is_written_sent_or_reported_call_nobody(text: str) -> None:
     assert read_command(text) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "command"),
     [
         *((text, "help") for text in HELP.split("|")),

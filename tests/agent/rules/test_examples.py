@@ -7,12 +7,13 @@ from phylactery_agent.rules.examples import MAX_CHARS, likeness
 from phylactery_agent.rules.intents import FAST_PATHWAY, TASK, TOOL_PATHWAY, classify
 from phylactery_agent.tools.registry import ToolRegistry
 
+from tests.support.cases import each_case
 from tests.support.effort import assert_within
 
 TOOLS = ToolRegistry()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "are you a robot or a person?",
@@ -30,7 +31,7 @@ def test_conversation_is_served_without_tools_and_still_answered(text: str) -> N
     assert (found.intent, found.pathway, found.reasons) == (TASK, FAST_PATHWAY, ("TALK_EXAMPLE",))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "could I get a reminder about the dentist sometime",
@@ -50,7 +51,7 @@ def test_anything_else_keeps_its_tools(text: str) -> None:
     assert classify(text, TOOLS).pathway == TOOL_PATHWAY
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "what is my favorite color?",

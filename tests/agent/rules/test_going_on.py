@@ -11,6 +11,7 @@ from phylactery_agent.rules.going_on import split_answer
 from phylactery_agent.tools.registry import ToolRegistry
 
 from tests.support.agent.system import DONE, System, open_system
+from tests.support.cases import each_case
 
 TOOLS = ToolRegistry()
 
@@ -30,7 +31,7 @@ def test_an_answer_may_go_on_with_a_simple_request(text, answer, rest):
     assert split_answer(text, TOOLS) == (answer, rest)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "yes",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from phylactery_agent.rules.expressions import detect_language
+
+from tests.support.cases import each_case
 
 NAMES = ("New York", "Los Angeles", "Bank of America", "La Paz", "San José de Costa Rica", "The Beatles", "John Smith")
 EXACT = ("sales.team@acme.com", "https://example.com/the-best-of-all", "the_report.pdf", "www.the-end.org", "AB-12-the")
@@ -11,19 +12,19 @@ QUOTES = ('"hello my friend how are you"', "«hola, ¿qué tal estás?»", "“t
 WORDS = ("weekend", "deadline", "login page", "laptop charger", "Fine", "OK", "almuerzo", "5512", "3.14", "👍", "no")
 
 
-@pytest.mark.parametrize("text", [*NAMES, *EXACT, *QUOTES, *WORDS])
-@pytest.mark.parametrize("spoken", ["es", "en"])
+@each_case("text", [*NAMES, *EXACT, *QUOTES, *WORDS])
+@each_case("spoken", ["es", "en"])
 def test_what_is_of_no_language_changes_none(text: str, spoken: str) -> None:
     assert detect_language(text, spoken, steady=True) == spoken  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("text", [*NAMES, *EXACT, *QUOTES])
-@pytest.mark.parametrize("fallback", ["es", "en"])
+@each_case("text", [*NAMES, *EXACT, *QUOTES])
+@each_case("fallback", ["es", "en"])
 def test_a_first_message_of_no_language_has_the_fallbacks(text: str, fallback: str) -> None:
     assert detect_language(text, fallback) == fallback  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "language"),
     [
         *(
@@ -45,6 +46,6 @@ def test_a_first_message_of_no_language_has_the_fallbacks(text: str, fallback: s
         ("I love paella and jamón", "en"),
     ],
 )
-@pytest.mark.parametrize("spoken", ["es", "en"])
+@each_case("spoken", ["es", "en"])
 def test_a_word_people_say_alone_returns_and_a_clear_sentence_switches(text: str, language: str, spoken: str) -> None:
     assert detect_language(text, spoken, steady=True) == language  # type: ignore[arg-type]

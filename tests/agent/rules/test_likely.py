@@ -12,6 +12,7 @@ from phylactery_agent.rules.slots import file_named, item_in, reminded_of, told_
 from phylactery_agent.tools.registry import ToolRegistry
 
 from tests.support.agent.system import Person, System, open_system
+from tests.support.cases import each_case
 
 TOOLS = ToolRegistry()
 SHOWN = Said(files=("groceries.txt",), shown=("groceries.txt", "ideas.txt"), reminders=("call the plumber",))
@@ -34,7 +35,7 @@ def test_an_unseen_wish_becomes_a_request_that_the_patterns_read(text, tool):
     assert [one[0].tool for one in read_request(meant.request, TOOLS).clauses] == [tool]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "I deleted that file yesterday",

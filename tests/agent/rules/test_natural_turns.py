@@ -13,6 +13,7 @@ from phylactery_agent.rules.spelling import corrected, spoken_names
 from phylactery_agent.tools.registry import ToolRegistry
 
 from tests.support.agent.system import DONE, Person, System, open_system
+from tests.support.cases import each_case
 
 TOOLS = ToolRegistry()
 
@@ -48,7 +49,7 @@ def test_what_is_noted_down_is_added(text, path, content):
     assert calls(text) == [("write_file", {"path": path, "content": content, "append": True})]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "make a cake with sugar",
@@ -65,7 +66,7 @@ def test_no_file_is_made_of_what_is_no_dictation(text):
     assert calls(text) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "tool"),
     [
         ("don't touch anything, just tell me what files there are", "list_dir"),

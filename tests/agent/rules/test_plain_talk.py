@@ -14,6 +14,7 @@ from phylactery_agent.tools.registry import ToolRegistry
 from phylactery_agent.tools.specs.shown import reminders_shown
 
 from tests.support.agent.system import DONE, Person, System, open_system
+from tests.support.cases import each_case
 
 TOOLS = ToolRegistry()
 
@@ -81,7 +82,7 @@ TALK = [
 REQUESTS = ["write hello to a.txt", "no, I meant b.txt", "tell me a joke", "¿cuánto cuesta?", "borra el del dentista"]
 
 
-@pytest.mark.parametrize(("text", "key"), TALK)
+@each_case(("text", "key"), TALK)
 def test_what_no_tool_is_for_has_a_sentence_of_its_own(text, key):
     assert plain_reply(text) == key
     assert not read_request(text, TOOLS).clauses
@@ -92,8 +93,8 @@ def test_anything_else_has_none(text):
     assert plain_reply(text) == ""
 
 
-@pytest.mark.parametrize("fallback", ["es", "en"])
-@pytest.mark.parametrize(
+@each_case("fallback", ["es", "en"])
+@each_case(
     ("text", "language"),
     [
         ("redo", "en"),

@@ -17,6 +17,8 @@ from phylactery_agent.tools.contract import Example, ToolSpec
 from phylactery_agent.tools.registry import ToolRegistrationError, ToolRegistry
 from phylactery_agent.tools.specs import BUILTIN_SPECS
 
+from tests.support.cases import each_case
+
 TOOLS = ToolRegistry()
 HERE = Path(__file__).parents[1]
 GOLDEN = HERE / "golden" / "static_rules_v1.json"
@@ -43,7 +45,7 @@ def test_the_golden_utterances_are_read_byte_for_byte_as_recorded() -> None:
     assert now == recorded
 
 
-@pytest.mark.parametrize(("spec", "example"), EXAMPLES, ids=[example.text for _, example in EXAMPLES])
+@each_case(("spec", "example"), EXAMPLES, ids=[example.text for _, example in EXAMPLES])
 def test_every_example_a_tool_declares_is_what_its_patterns_read(spec: ToolSpec, example: Example) -> None:
     (readings,) = read_request(example.text, TOOLS).clauses
     assert (readings[0].tool, readings[0].args) == (spec.name, dict(example.args))
@@ -51,7 +53,7 @@ def test_every_example_a_tool_declares_is_what_its_patterns_read(spec: ToolSpec,
     assert classify(example.text, TOOLS).language == example.language
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "args"),
     [
         ("undo", {}),
@@ -80,7 +82,7 @@ def test_a_regret_is_read_however_often_it_is_said() -> None:
     assert not read_request("no " * 5_000, TOOLS).clauses
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         *("never undo that", "I would rather not undo it", "nunca deshagas eso", "undone"),
@@ -126,7 +128,7 @@ def test_the_schema_hash_is_the_one_riskgate_computes() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "reply"),
     [
         ("APROBAR ap_abc123 code_1234", ApprovalReply("approve", "ap_abc123")),
@@ -150,7 +152,7 @@ def test_only_the_strict_grammar_is_an_approval_reply(text: str, reply: Approval
         assert classify(text, TOOLS).intent == "approval_reply"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "kind"),
     [
         ("hola", "greeting"),
@@ -175,7 +177,7 @@ def test_a_greeting_before_a_task_is_a_task() -> None:
     assert read_request("hola, lee notas.txt por favor", TOOLS).clauses[0][0].args == {"path": "notas.txt"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "language"),
     [
         ("lee el fichero", "es"),
@@ -231,7 +233,7 @@ def test_hostile_text_is_read_in_linear_time() -> None:
     assert reading.clauses == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "continúa",
@@ -304,7 +306,7 @@ def test_no_part_of_a_file_is_replaced_unseen_nor_by_a_name(text: str) -> None:
     assert read_request(text, TOOLS).clauses == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         *("undo everything except a.txt", "undo all but the reminder", "undo what you did apart from a.txt"),

@@ -11,6 +11,8 @@ from phylactery_agent.rules.planner import read_request
 from phylactery_agent.rules.spelling import chat_expression, named_groups, unaccented
 from phylactery_agent.tools.registry import ToolRegistry
 
+from tests.support.cases import each_case
+
 TOOLS = ToolRegistry()
 
 
@@ -18,7 +20,7 @@ def planned(text: str) -> list[tuple[str, dict[str, Any]]]:
     return [(found[0].tool, found[0].args) for found in read_request(text, TOOLS).clauses]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "tool", "args"),
     [
         ("q recordatorios tengo?", "list_reminders", {}),
@@ -106,7 +108,7 @@ def test_anything_else_is_not_taken_for_it(text: str) -> None:
     assert not is_beyond(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "key"),
     [
         ("dont write anything to notes.txt", "rejected"),
@@ -123,10 +125,10 @@ def test_refusals_and_wishes_have_their_own_replies(text: str, key: str) -> None
     assert plain_reply(text) == key
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "language"),
     [("nevermind", "en"), ("scratch that", "en"), ("despertame mañana", "es"), ("y tmb azucar", "es")],
 )
-@pytest.mark.parametrize("fallback", ["es", "en"])
+@each_case("fallback", ["es", "en"])
 def test_the_lexicon_tells_the_language_of_rarer_words(text: str, language: str, fallback: Any) -> None:
     assert detect_language(text, fallback) == language

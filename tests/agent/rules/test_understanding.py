@@ -6,6 +6,8 @@ import pytest
 from phylactery_agent.rules.planner import read_request
 from phylactery_agent.tools.registry import ToolRegistry
 
+from tests.support.cases import each_case
+
 TOOLS = ToolRegistry()
 
 
@@ -13,7 +15,7 @@ def _calls(text: str) -> list[tuple[str, dict[str, object]]]:
     return [(readings[0].tool, readings[0].args) for readings in read_request(text, TOOLS).clauses]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "doubt"),
     [
         ("remind me every day except Sunday to run", "exclusion"),
@@ -43,7 +45,7 @@ def test_what_is_no_request_is_asked_about_and_never_planned(text: str, doubt: s
     assert reading.unknown
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "args"),
     [
         ('write "no" to a.txt', {"content": "no", "path": "a.txt"}),
@@ -155,7 +157,7 @@ def test_talk_is_no_half_understood_request(text: str) -> None:
     assert (reading.clauses, reading.doubt) == ((), "")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "doubt"),
     [
         ("mandale un mail a ana@example.org diciendo hola y otro a bob@example.org diciendo chau", "beside"),
@@ -191,7 +193,7 @@ def test_a_text_that_holds_more_than_was_dictated_is_asked_about(text: str, doub
     assert (reading.clauses, reading.doubt) == ((), doubt)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "tool", "args"),
     [
         ("agregale miel a tareas.txt", "write_file", {"content": "miel", "path": "tareas.txt", "append": True}),
@@ -247,7 +249,7 @@ def test_other_words_for_what_a_tool_does_are_read(text: str, tool: str, args: d
     assert _calls(text) == [(tool, args)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "no agregues miel a tareas.txt",

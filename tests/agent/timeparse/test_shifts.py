@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-import pytest
 from phylactery_agent.timeparse.phrases import is_time
 from phylactery_agent.timeparse.shifts import exact_time, shift_in
 
+from tests.support.cases import each_case
 
-@pytest.mark.parametrize(
+
+@each_case(
     ("text", "minutes"),
     [
         ("an hour earlier", -60),
@@ -32,7 +33,7 @@ def test_a_message_that_only_moves_a_time_says_how_far(text, minutes):
     assert shift_in(text) == (None if minutes is None else timedelta(minutes=minutes))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "an hour",

@@ -18,6 +18,8 @@ from phylactery_agent.timeparse.recurrence import (
     zone,
 )
 
+from tests.support.cases import each_case
+
 LIMA = zone("America/Lima")
 NOW = to_us(datetime.fromisoformat("2026-11-22T10:00"), LIMA)
 """A Sunday."""
@@ -28,7 +30,7 @@ def said(text: str, **changes: object) -> tuple[str, str]:
     return to_local(when.due_us, LIMA).isoformat(" ", "minutes"), str(when.rule) if when.rule else ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "due"),
     [
         ("mañana a las 9", "2026-11-23 09:00"),
@@ -84,7 +86,7 @@ def test_a_time_is_understood_in_both_languages(text: str, due: str) -> None:
     assert is_time(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "due", "rule"),
     [
         ("todos los días a las 9", "2026-11-23 09:00", "FREQ=DAILY"),
@@ -115,7 +117,7 @@ def test_a_rule_beside_the_words_repeats_them_and_two_are_refused() -> None:
         said("cada lunes a las 9", rule=daily)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "code"),
     [
         ("", "TIME_NOT_UNDERSTOOD"),
@@ -153,7 +155,7 @@ def test_hostile_text_is_read_in_linear_time() -> None:
     assert not is_time("mañana " * 3_000)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -240,7 +242,7 @@ def test_a_zone_that_is_none_is_refused(name: str) -> None:
         zone(name)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("old", "new", "meant"),
     [
         ("el sábado a las 8 de la noche", "a las 9 y media", "el sábado a las 9 y media de la noche"),

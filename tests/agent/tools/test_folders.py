@@ -18,6 +18,7 @@ from phylactery_riskgate.domain.facts.derived import path_facts
 
 from tests.support.agent.files import file_tools
 from tests.support.agent.graph import FakeMemories, FakeOutputs
+from tests.support.cases import each_case
 
 SECRET = "outside the sandbox"
 
@@ -138,7 +139,7 @@ async def test_what_policies_protect_by_its_name_is_neither_listed_nor_searched(
     assert [match["path"] for match in (await found(tools, "password"))["matches"]] == ["monkey"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "suffix",
     [
         "",
@@ -155,7 +156,7 @@ async def test_what_policies_protect_by_its_name_is_neither_listed_nor_searched(
         "\u200b.kdbx",
     ],
 )
-@pytest.mark.parametrize("start", ["a", ".a", "  .a", "a.", "..a", "a.pem.b"])
+@each_case("start", ["a", ".a", "  .a", "a.", "..a", "a.pem.b"])
 def test_the_names_the_default_policies_protect_are_protected_here_and_no_others(start: str, suffix: str) -> None:
     facts = path_facts(start + suffix)
     by_policy = facts["hidden"] or facts["key_material"]

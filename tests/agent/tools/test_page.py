@@ -12,6 +12,8 @@ from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.specs import BUILTIN_SPECS
 from phylactery_chassis.settings import ServiceSettings
 
+from tests.support.cases import each_case
+
 PAGE = (Path(__file__).parents[3] / "docs" / "tools.md").read_text(encoding="utf-8")
 SETTINGS = [
     *sorted(OutsideSettings.model_fields.keys() - ServiceSettings.model_fields.keys()),
@@ -43,7 +45,7 @@ def test_the_arguments_of_a_tool_are_the_schemas(spec: ToolSpec) -> None:
     assert arguments.split(", ") == list(spec.schema["properties"])
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@each_case("name", SETTINGS)
 def test_a_setting_is_named_with_its_default(name: str) -> None:
     default = AgentSettings.model_fields[name].get_default(call_default_factory=True)
     line = next(line for line in PAGE.splitlines() if line.startswith("|") and f"`AGENT_{name.upper()}`" in line)

@@ -21,6 +21,7 @@ from phylactery_agent.tools.specs import (
 )
 
 from tests.support.agent.system import DONE, approval_of, open_system
+from tests.support.cases import each_case
 from tests.support.riskgate.low_stakes_bundle import runs_low_stakes
 
 TOOLS = ToolRegistry()
@@ -33,9 +34,9 @@ def shown(language, undone=(), left=()):
     return UNDO_WRITE.quoted(told, language, lambda name: tool_title(name, language, TOOLS))
 
 
-@pytest.mark.parametrize("language", ["en", "es"])
-@pytest.mark.parametrize("name", ["", "call Ana"])
-@pytest.mark.parametrize("tool", NAMES)
+@each_case("language", ["en", "es"])
+@each_case("name", ["", "call Ana"])
+@each_case("tool", NAMES)
 def test_what_is_taken_back_or_stays_is_told_in_words(tool, name, language):
     for code in CODES:
         told = shown(language, [{"tool": tool, "name": name}], [{"tool": tool, "name": name, "code": code}])
@@ -44,8 +45,8 @@ def test_what_is_taken_back_or_stays_is_told_in_words(tool, name, language):
     assert tool_title("send_email", language, TOOLS) in shown(language, left=[{"tool": "send_email", "code": "X"}])
 
 
-@pytest.mark.parametrize("language", ["en", "es"])
-@pytest.mark.parametrize("tool", [name for name in NAMES if "_" in name])
+@each_case("language", ["en", "es"])
+@each_case("tool", [name for name in NAMES if "_" in name])
 def test_no_sentence_about_a_tool_says_its_name(tool, language):
     title = tool_title(tool, language, TOOLS)
     asked = ApprovalRequest("ap_1", tool, "self")
@@ -200,7 +201,7 @@ async def test_where_nothing_was_done_nothing_is_taken_back_and_nobody_elses(tmp
         assert (system.sandbox / "a.txt").exists()
 
 
-@pytest.mark.parametrize("words", [
+@each_case("words", [
     "don't undo everything", "never undo the reminder", "no deshagas todo", "delete everything", "borra todo",
     "undo the world", "she said: undo everything", "> undo the reminder", "what does undo everything do?",
     "borra el recordatorio", "undo the reminder to call the bank", "undo everything tomorrow",
@@ -212,7 +213,7 @@ def test_other_words_are_no_such_undo(words):
 _WROTE, _SET, _CANCELLED, _KEPT = WRITE_FILE.name, CREATE_REMINDER.name, CANCEL_REMINDER.name, REMEMBER.name
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("done", "texts"),
     [
         # two of three, and two where there was one

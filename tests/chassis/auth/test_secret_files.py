@@ -17,6 +17,8 @@ from phylactery_hooks.settings import HelperSettings, SettingsError
 from phylactery_mcp_proxy import settings as proxy_settings
 from phylactery_riskgate.bundles.signing import PolicyKeyError, load_private_key
 
+from tests.support.cases import each_case
+
 EXPOSED = (0o666, 0o644, 0o640, 0o604, 0o620, 0o602, 0o601, 0o660, 0o777, 0o444, 0o755)
 PRIVATE = (0o600, 0o400, 0o700)
 
@@ -130,7 +132,7 @@ def test_what_is_this_machine_alone(host: str) -> None:
     assert is_loopback(host)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "host",
     [
         "",

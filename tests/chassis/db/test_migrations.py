@@ -14,6 +14,8 @@ from alembic.script import ScriptDirectory
 from phylactery_chassis.db.database import Database
 from phylactery_chassis.db.migrations import _config, _revisions, newest_revision
 
+from tests.support.cases import each_case
+
 PACKAGES = ("phylactery_agent", "phylactery_memory", "phylactery_riskgate")
 
 
@@ -46,7 +48,7 @@ def test_a_start_over_a_database_that_is_up_to_date_does_without_alembic(tmp_pat
 REVISIONS = sorted(Path(__file__).parents[3].glob("services/*/*/migrations/versions/*.py"))
 
 
-@pytest.mark.parametrize("revision", REVISIONS, ids=[f"{one.parts[-4]}-{one.stem}" for one in REVISIONS])
+@each_case("revision", REVISIONS, ids=[f"{one.parts[-4]}-{one.stem}" for one in REVISIONS])
 def test_a_revision_imports_nothing_that_later_versions_may_change(revision: Path) -> None:
     imported = [
         getattr(node, "module", None) or node.names[0].name

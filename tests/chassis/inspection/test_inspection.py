@@ -7,9 +7,10 @@ from phylactery_chassis.inspection import redact
 from phylactery_memory.memories.write_policy import Secret, find_secret
 
 from benchmarks.labelled_secrets import covered, detect_secrets, labelled, memorys, ours, scored
+from tests.support.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "left"),
     [
         ("mi contraseña es Gato&Perro99", "mi contraseña es «password»"),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
 from phylactery_chassis.inspection import FindingKind, hidden_kinds, holds_mask, left_out
+
+from tests.support.cases import each_case
 
 KEY = "sk-proj-Zt4Yq8Wn2Lk6Vb0Xc3Mf7Hj1"
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAx7Qh\n-----END RSA PRIVATE KEY-----"
 SOME = frozenset({FindingKind.OPENAI_KEY, FindingKind.PASSWORD, FindingKind.PRIVATE_KEY, FindingKind.JWT})
 
 
-@pytest.mark.parametrize("kind", list(FindingKind))
+@each_case("kind", list(FindingKind))
 def test_every_mask_that_a_redaction_writes_is_recognized_whole_and_in_part(kind: FindingKind) -> None:
     assert holds_mask([f"a = {kind.placeholder}\nb"], {kind})
     assert not holds_mask([f"a = {kind.placeholder}\nb"], SOME - {kind} if kind in SOME else {FindingKind.PASSWORD})
@@ -20,7 +21,7 @@ def test_every_mask_that_a_redaction_writes_is_recognized_whole_and_in_part(kind
         assert holds_mask([f"{kind[1:]}»"], {kind})
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "API_KEY=«OPENAI_KEY»",
@@ -63,7 +64,7 @@ def test_parts_of_a_mask_in_neighbouring_texts_are_recognized() -> None:
     assert holds_mask(["old", "API_KEY=«open", "ai_key»"], SOME)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "debug=true",

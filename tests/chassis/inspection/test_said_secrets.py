@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from phylactery_chassis.inspection import Category, FindingKind, Wanted, redact
 
+from tests.support.cases import each_case
+
 _SECRETS = Wanted(kinds=frozenset(kind for kind in FindingKind if kind.category is Category.SECRET))
 _MIXED, _HEX = "aZ4kQ8wN2Lx6Vb0Xc3Mf7Hj1RtYu9PsD5gE" * 4, "0af3c9d1" * 20
 _UUID = "0af30af3-0af3-4af3-8af3-0af30af30af3"
@@ -60,13 +62,13 @@ TOKENS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "token"), [(kind, one) for kind, tokens in TOKENS.items() for one in tokens])
-@pytest.mark.parametrize("frame", ["{}", "my key is {} ok", 'KEY="{}"\n', "({})"])
+@each_case(("kind", "token"), [(kind, one) for kind, tokens in TOKENS.items() for one in tokens])
+@each_case("frame", ["{}", "my key is {} ok", 'KEY="{}"\n', "({})"])
 def test_a_published_format_is_found_bare_and_masked_whole(kind: str, token: str, frame: str) -> None:
     assert redacted(frame.format(token)) == frame.format(f"«{kind}»")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "xai-explainability-workshop-2024-05",
@@ -83,7 +85,7 @@ def test_a_name_that_begins_alike_is_no_token(text: str) -> None:
     assert redacted(text) == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "secret", "after"),
     [
         ("el código de la tarjeta es ", "5937", ""),
@@ -144,7 +146,7 @@ def test_a_token_named_after_what_it_is_for_is_one(name: str) -> None:
     assert redacted(f"{name}=Zx81Qw92aKd02PqL93mZtt") == f"{name}=«token»"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "codes"),
     [
         ("my recovery codes are {}, {}, {}", ["4f8d-91ac", "77b2-c0de", "1a2b-3c4d"]),
@@ -161,7 +163,7 @@ def test_each_code_of_a_list_is_masked(text: str, codes: list[str]) -> None:
     assert redacted(text.format(*codes)) == text.format(*["«password»"] * len(codes))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         'escribe "la clave del producto es AB-1234" en n.txt',

@@ -19,6 +19,7 @@ from phylactery_chassis.rpc.server import Registration, RunningServer, Service, 
 from phylactery_chassis.settings import ServiceSettings
 from phylactery_chassis.util.limits import Places, host_of
 
+from tests.support.cases import each_case
 from tests.support.contracts.refusals import refusal_of as answer_of
 
 Code = grpc.StatusCode
@@ -225,7 +226,7 @@ async def test_a_large_request_without_an_identity_is_told_so(running: RunningSe
     assert caught.value.code() is Code.UNAUTHENTICATED
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("peer", "host"),
     [
         ("ipv4:10.0.0.7:40312", "10.0.0.7"),

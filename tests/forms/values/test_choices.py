@@ -9,6 +9,8 @@ import pytest
 from phylactery_forms.values import Context, OptionError, Problem, ValueType, extract, shown, validate, value_type
 from phylactery_forms.values.patterns import accepts
 
+from tests.support.cases import each_case
+
 NOW = datetime(2026, 11, 23, 10, 0, tzinfo=ZoneInfo("Europe/Madrid"))
 ES = Context("es", NOW)
 DELIVERY = value_type(
@@ -32,7 +34,7 @@ def values(of: ValueType | str, text: str, **options) -> list[str] | str:
     return found.code if isinstance(found, Problem) else [one.value for one in found]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ("a domicilio", "home"),
@@ -63,7 +65,7 @@ def test_an_option_is_shown_by_its_label():
     assert validate(DELIVERY, "Store pickup", ES) == "shop"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ("sí", ["yes"]), ("claro que sí", ["yes"]), ("no, gracias", ["no"]), ("Sí, por supuesto", ["yes"]),
@@ -75,7 +77,7 @@ def test_yes_and_no_are_read_where_they_are_clear(text: str, value: list[str] | 
     assert values("yes_no", text) == value
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ("me llamo ana ruiz", ["Ana Ruiz"]),
@@ -97,7 +99,7 @@ def test_an_address_has_a_street_or_a_number():
     assert values("address", "no tengo") == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("country", "value", "canonical"),
     [
         ("ES", "12.345.678-z", "12345678Z"), ("ES", "X1234567L", "X1234567L"), ("ES", "A58818501", "A58818501"),
@@ -146,7 +148,7 @@ def test_a_bad_pattern_is_refused_at_load_with_its_reason(pattern: str, reason: 
     assert reason in str(refused.value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "options"),
     [
         ("colour", {}), ("email", {"level": "valid"}), ("phone", {"level": "best"}), ("choice", {}),

@@ -9,6 +9,8 @@ import pytest
 from phylactery_forms.values import Context, Found, Problem, extract, shown, validate, value_type
 from phylactery_forms.values.contacts import example_phone
 
+from tests.support.cases import each_case
+
 NOW = datetime(2026, 11, 23, 10, 0, tzinfo=ZoneInfo("Europe/Madrid"))
 ES = Context("es", NOW)
 EN = Context("en", NOW, "US")
@@ -65,7 +67,7 @@ def test_whole_says_that_nothing_else_was_said():
     assert list(whole.values()) == [[True], [True], [False], [False]]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "context", "value"),
     [
         ("mi teléfono es el 612 34 56 78", ES, "+34612345678"),
@@ -149,7 +151,7 @@ def test_a_web_address_is_found_with_its_scheme(text: str, value: str):
     assert values("url", text) == [value]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         "http://", "http://.com", "http://-a.com", "http://a-.com", "http://a..com", "http://a.b-", "http:///a",

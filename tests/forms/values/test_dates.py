@@ -8,6 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from phylactery_forms.values import Context, Problem, extract, shown, validate, value_type
 
+from tests.support.cases import each_case
+
 NOW = datetime(2026, 11, 23, 10, 0, tzinfo=ZoneInfo("Europe/Madrid"))  # a Monday
 ES = Context("es", NOW)
 EN = Context("en", NOW, "US")
@@ -18,7 +20,7 @@ def values(name: str, text: str, context: Context = ES, **options) -> list[str] 
     return found.code if isinstance(found, Problem) else [one.value for one in found]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "context", "value"),
     [
         ("el viernes", ES, "2026-11-27"),
@@ -93,7 +95,7 @@ def test_a_date_is_shown_with_its_weekday():
     assert shown(value_type("date"), "2026-11-27", "en") == "Friday, 27 November 2026"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ("a las 5 de la tarde", "17:00"),
@@ -125,7 +127,7 @@ def test_a_part_of_the_day_is_no_time():
     assert values("time", "por la tarde") == "not_one_time"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "quiero una cita",

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from phylactery_forms.values import TYPES, Context, Problem, ValueType, extract, shown, validate, value_type
 
+from tests.support.cases import each_case
 from tests.support.effort import assert_within, attempts_within
 
 NOW = datetime(2026, 11, 23, 10, 0, tzinfo=ZoneInfo("Europe/Madrid"))
@@ -43,8 +44,8 @@ def test_the_longest_message_is_searched_in_bounded_time(of: ValueType):
         assert_within(SECONDS, lambda text=text: extract(of, text, CONTEXTS[0]))
 
 
-@pytest.mark.parametrize("of", [one for one in ALL if one.name != "text"], ids=[one for one in TYPES if one != "text"])
-@pytest.mark.parametrize("text", ["", " ", "😀🎉", "\x00", "\u202e\u200b", "\u0301", "…", "﷽", "\ud800"])
+@each_case("of", [one for one in ALL if one.name != "text"], ids=[one for one in TYPES if one != "text"])
+@each_case("text", ["", " ", "😀🎉", "\x00", "\u202e\u200b", "\u0301", "…", "﷽", "\ud800"])
 def test_a_message_without_words_gives_no_value(of: ValueType, text: str):
     assert extract(of, text, CONTEXTS[0]) in ([], Problem("not_a_number"))
 

@@ -8,6 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from phylactery_forms.values import Context, Problem, extract, shown, validate, value_type
 
+from tests.support.cases import each_case
+
 NOW = datetime(2026, 11, 23, 10, 0, tzinfo=ZoneInfo("Europe/Madrid"))
 ES = Context("es", NOW)
 EN = Context("en", NOW, "US")
@@ -18,7 +20,7 @@ def values(name: str, text: str, context: Context = ES, **options) -> list[str] 
     return found.code if isinstance(found, Problem) else [one.value for one in found]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "value"),
     [
         ("cinco y medio", "5.5"),
@@ -95,7 +97,7 @@ def test_numbers_are_shown_with_the_marks_of_the_language():
     assert shown(number, "12345.5", "en") == "12,345.5"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "context", "value"),
     [
         ("12 €", ES, "EUR 12.00"),

@@ -21,6 +21,7 @@ from phylactery_memory.retrieval.index import (
 from phylactery_memory.retrieval.ranking import best_first, bm25, fused, hits_of, in_conversation
 from phylactery_memory.retrieval.words import MAX_TERM_CHARS, day_words, plain, terms, words
 
+from tests.support.cases import each_case
 from tests.support.effort import assert_within
 
 NEVER = 2**63 - 1
@@ -65,7 +66,7 @@ def without_accents(text):
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("¿Dónde está la CANCIÓN?", ["cancion"]),

@@ -21,6 +21,8 @@ from phylactery_riskgate.approvals.model import (
     unusable_factors,
 )
 
+from tests.support.cases import each_case
+
 FINAL = {ApprovalState.REDEEMED, ApprovalState.REJECTED, ApprovalState.EXPIRED, ApprovalState.CANCELLED}
 APPROVAL = Approval(
     id="ap_1",
@@ -113,7 +115,7 @@ def test_any_other_class_wants_an_approver_who_speaks_for_themselves_and_is_not_
     assert (failed == ()) is (subject == "ben" and direct and role)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "factor"),
     [
         ({"subject": "ben"}, Factor.USER),

@@ -19,6 +19,7 @@ from phylactery_riskgate.domain.model import Decision, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.evidence import known
 
+from tests.support.cases import each_case
 from tests.support.riskgate.bundle_cache import default_bundle
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, decide, tool
 
@@ -114,7 +115,7 @@ def test_somebody_else_is_asked_only_about_what_was_not_asked_for_with_a_target_
     assert verdict(engine, name, facts(0, 0, own=False)).approval_class == other
 
 
-@pytest.mark.parametrize("name", list(default_bundle().tools))
+@each_case("name", list(default_bundle().tools))
 def test_no_tool_of_the_agent_spends_deletes_or_publishes(name: str) -> None:
     entry = default_bundle().tools[name]
     assert (entry.spends, entry.destroys, entry.guards, entry.reach == "public") == (False,) * 4

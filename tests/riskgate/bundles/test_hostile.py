@@ -23,6 +23,7 @@ from phylactery_riskgate.domain.policy.policies import MAX_NESTING, nesting, par
 
 from tests.riskgate.bundles.test_activation import NO_READS, activate, parts, until
 from tests.riskgate.bundles.test_faults import READ, SECONDS, live, put
+from tests.support.cases import each_case
 from tests.support.effort import attempts_within
 from tests.support.riskgate.bundle_cache import default_bundle
 
@@ -154,7 +155,7 @@ def test_depth_is_counted_as_the_tree_has_it():
     assert nesting(head + "(" * 200) > MAX_NESTING
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         *("../riskgate.yaml", "/etc/passwd", "policies/../../x.cedar", "a//b", "policies/.hidden.cedar", "x" * 201),

@@ -18,6 +18,7 @@ from phylactery_riskgate.domain.model import CatalogTool
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from typer.testing import CliRunner, Result
 
+from tests.support.cases import each_case
 from tests.support.riskgate.bundles import ALLOW_ALL, decide, write_bundle
 
 SEND_EMAIL: dict[str, Any] = {
@@ -130,7 +131,7 @@ def test_what_it_could_not_know_is_marked_where_it_stands() -> None:
     assert lines.index("    # check: is not in Spanish yet") + 1 == lines.index("    description_es: frobnicate.")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "hints", "effect"),
     [
         ("get_user", {}, ("low", "read", "read_only")),
@@ -155,7 +156,7 @@ def test_effect_and_risk_are_the_worse_ones_in_doubt(
     assert (tool.risk, tool.effect, tool.idempotency) == effect
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("argument", "part", "role"),
     [
         ("to", {"type": "string"}, "principal"),
@@ -329,7 +330,7 @@ def test_annotations_only_add_to_what_is_proposed(hint):
     assert "# check: destroys: true" in run("-", given=json.dumps({"tools": tools})).stdout
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("argument", "description"),
     [
         *(("amount_cents", ""), ("amountCents", ""), ("price_minor", ""), ("monto_centavos", ""), ("centavos", "")),

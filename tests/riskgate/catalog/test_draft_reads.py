@@ -12,6 +12,8 @@ from phylactery_riskgate.domain.documents import read_document
 from phylactery_riskgate.domain.model import CatalogTool
 from typer.testing import CliRunner
 
+from tests.support.cases import each_case
+
 HOSTILE: dict[str, str] = {
     "GmailReadEmail": "List, access, create, update, and delete messages in a mailbox.",
     "TodoistManageTasks": "Show and manage tasks.",
@@ -105,26 +107,26 @@ def texts(names: str) -> dict[str, Any]:
     return {name: {"type": "string"} for name in names.split()}
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each_case("name", HOSTILE)
 def test_no_description_makes_a_read_and_each_can_stop_one(name: str) -> None:
     tool = drafted(described(name, HOSTILE[name], HOSTILE_SCHEMAS.get(name)))[name]
     assert (tool.effect != "read", tool.effectless, tool.risk) == (True, False, "high")
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@each_case("name", HOSTILE)
 def test_a_request_for_reading_does_not_ask_for_a_tool_that_only_pretends_to_read(name: str) -> None:
     tool = drafted(described(name, HOSTILE[name], HOSTILE_SCHEMAS.get(name)))[name]
     reading = ("get *", "list *", "read *", "show me *", "view *", "find *", "search *", "dame *", "muestra *")
     assert not [one for one in (*tool.asks.phrases_en, *tool.asks.phrases_es) if one.startswith(reading)]
 
 
-@pytest.mark.parametrize(("name", "description", "arguments", "effect"), USUAL, ids=[one[0] for one in USUAL])
+@each_case(("name", "description", "arguments", "effect"), USUAL, ids=[one[0] for one in USUAL])
 def test_the_tools_of_usual_servers_are_what_they_are(name: str, description: str, arguments: str, effect: str) -> None:
     tool = drafted(described(name, description, texts(arguments)))[name]
     assert ("read" if tool.effect == "read" else "write") == effect
 
 
-@pytest.mark.parametrize(("name", "description", "arguments", "effect"), USUAL, ids=[one[0] for one in USUAL])
+@each_case(("name", "description", "arguments", "effect"), USUAL, ids=[one[0] for one in USUAL])
 def test_the_usual_writes_come_with_a_verb_and_its_noun_in_both_languages(
     name: str, description: str, arguments: str, effect: str
 ) -> None:
@@ -163,7 +165,7 @@ def test_a_read_that_twice_does_more_than_once_is_not_run_again() -> None:
     assert drafted(source)["get_next"].idempotency == "unsafe"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tool", "effectless"),
     [
         (described("think", "Use the tool to think about something.", texts("thought")), True),
@@ -187,7 +189,7 @@ def test_no_effect_is_drafted_for_a_closed_list_of_names_alone(tool: dict[str, A
     assert (drafts.effectless, drafts.effect == "read") == (effectless, effectless)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "said"),
     [
         ("rm", ("delete * file", "borra * archivo")),
@@ -256,7 +258,7 @@ def test_what_a_name_says_stays_where_a_description_says_it_destroys() -> None:
     assert (tool.effect, tool.risk) == ("irreversible", "high")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "arguments", "roles"),
     [
         ("deploy", {"environment": {"enum": ["dev", "production"]}, "service": {}}, "object object"),

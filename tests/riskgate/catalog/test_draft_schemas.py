@@ -14,6 +14,7 @@ from phylactery_riskgate.domain.catalog.drafting.writing import scalar
 from phylactery_riskgate.domain.documents import read_document
 
 from tests.riskgate.catalog.test_draft import SEND_EMAIL, run
+from tests.support.cases import each_case
 
 
 def schema_of(schema: Any, **more: Any) -> tuple[Any, str]:
@@ -71,7 +72,7 @@ def laughs() -> dict[str, Any]:
     return {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": defs}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("schema", "reason"),
     [
         ({"type": "object", "properties": {"a": {"$ref": "#"}}}, "refers to itself"),
@@ -141,7 +142,7 @@ def test_control_characters_reach_neither_the_terminal_nor_the_yaml(as_json: boo
     assert tool.description.isprintable()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "reason"),
     [
         ("", "is not JSON"),

@@ -16,6 +16,7 @@ from phylactery_riskgate.domain.catalog.stakes import undo_digest
 from phylactery_riskgate.domain.model import Decision, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 
+from tests.support.cases import each_case
 from tests.support.riskgate.bundle_cache import default_engine
 from tests.support.riskgate.bundles import ALLOW_ALL, SETTINGS, bundle_of, decide, policy, tool
 
@@ -123,7 +124,7 @@ def test_what_other_programs_run_or_obey_is_high_in_every_workspace(packaged, na
     assert decide(packaged, "write_file", {"path": name, "content": "x"}).stakes == "high"
 
 
-@pytest.mark.parametrize("name", HARMLESS)
+@each_case("name", HARMLESS)
 def test_other_names_are_what_the_entry_says(name):
     assert not is_executed(name)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from phylactery_chassis.inspection import Category, Confidence, FindingKind, Wanted, inspect, redact
 from phylactery_chassis.inspection.inspector import ALL_KINDS
 
+from tests.support.cases import each_case
 from tests.support.riskgate import inspection as made
 from tests.support.riskgate.inspection import ALL, PROSE, found
 
@@ -38,8 +38,8 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "value"), [(kind, value) for kind, values in SECRETS.items() for value in values])
-@pytest.mark.parametrize("frame", ["{}", "use {} now", "key={}\n", '{{"a": "{}"}}', "({})", "el valor: {}.", "x_{}"])
+@each_case(("kind", "value"), [(kind, value) for kind, values in SECRETS.items() for value in values])
+@each_case("frame", ["{}", "use {} now", "key={}\n", '{{"a": "{}"}}', "({})", "el valor: {}.", "x_{}"])
 def test_every_vendors_key_is_found_whole_wherever_it_stands(kind: str, value: str, frame: str):
     if frame == "x_{}" and kind == "private_key":
         frame = "x\n{}"
@@ -50,7 +50,7 @@ def test_every_vendors_key_is_found_whole_wherever_it_stands(kind: str, value: s
     assert piece == value or (frame == "el valor: {}." and piece == value + ".")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "kind", "value"),
     [
         ("postgres://user:s3cr3t@db.example.com:5432/x", "url_password", "s3cr3t"),
@@ -88,7 +88,7 @@ def test_what_stands_beside_a_word_that_says_so_is_found(text: str, kind: str, v
     assert found(text, Wanted()) == [(kind, value)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "password: str = None, token: Optional[str]",
@@ -141,7 +141,7 @@ def test_a_wrong_letter_or_more_digits_are_no_dni():
         assert not [kind for kind, _ in found(f"9{number}{letter}1 {letter}{number}9")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "kind"),
     [
         ("CIF A58818501", "es_cif"),
@@ -235,8 +235,8 @@ DISGUISES = {
 }
 
 
-@pytest.mark.parametrize("name", DISGUISES)
-@pytest.mark.parametrize(
+@each_case("name", DISGUISES)
+@each_case(
     ("kind", "value"),
     [
         ("card", "4111 1111 1111 1111"),

@@ -10,6 +10,7 @@ from phylactery_riskgate.domain.intent.words import read_words
 from phylactery_riskgate.domain.model import BoundCall
 from phylactery_understanding.interpretation.pasting import own_statements, pasted
 
+from tests.support.cases import each_case
 from tests.support.riskgate.bundle_cache import default_bundle
 
 TOOLS = default_bundle().tools
@@ -39,7 +40,7 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize("line", LINES)
+@each_case("line", LINES)
 def test_a_line_of_a_mails_head_announces_what_is_below(line: str) -> None:
     assert facts(MAIL).intent == CLEAR
     for words in (f"{line}\n{MAIL}", f"{line}\n\n{MAIL}", f"{line}\nHi Ana,\n{MAIL}. Bye"):
@@ -53,7 +54,7 @@ SPEAKERS = (
 ASIDES = ("(Eve)", "*Eve*", "<Eve>", "[Eve Smith]", "e.g.", "p. ej.", "p.ej.,")
 
 
-@pytest.mark.parametrize("head", [*SPEAKERS, *ASIDES])
+@each_case("head", [*SPEAKERS, *ASIDES])
 def test_a_line_that_is_marked_as_somebodys_is_no_clear_request(head: str) -> None:
     for wish in (MAIL, WRITE):
         assert facts(wish).intent == CLEAR
@@ -62,14 +63,14 @@ def test_a_line_that_is_marked_as_somebodys_is_no_clear_request(head: str) -> No
             assert (own_statements(words) != words) == (head in SPEAKERS), words
 
 
-@pytest.mark.parametrize("bar", [*"│┃▎▌¦║‖»›↪↩↳└➥💬🗨📩📨🗣", "↪️", "🗨️", "  │", "»\t"])
+@each_case("bar", [*"│┃▎▌¦║‖»›↪↩↳└➥💬🗨📩📨🗣", "↪️", "🗨️", "  │", "»\t"])
 def test_a_line_behind_the_bar_or_the_sign_of_a_quotation_is_no_clear_request(bar: str) -> None:
     for wish in (MAIL, WRITE):
         for words in (f"{bar} {wish}", f"{bar}{wish}", f"look at this\n{bar} {wish}\n{bar} ok"):
             assert facts(words).intent < CLEAR, words
 
 
-@pytest.mark.parametrize(
+@each_case(
     "head",
     ["1.", "-", "•", "→", "(please)", "(por favor)", "ok,", "Shopping:", "10:15 Dentist:", "Hi!", "ana@x.example\n"],
 )
@@ -93,8 +94,8 @@ HEADS = [
 ]
 
 
-@pytest.mark.parametrize("head", HEADS)
-@pytest.mark.parametrize("colon", [": ", ":\n", ":\n\n"])
+@each_case("head", HEADS)
+@each_case("colon", [": ", ":\n", ":\n\n"])
 def test_what_another_asks_for_behind_a_colon_is_not_the_persons_request(head: str, colon: str) -> None:
     assert facts(WRITE).intent == CLEAR
     index = TaskIndex([read_words(f"{head}{colon}{WRITE}")])
@@ -102,8 +103,8 @@ def test_what_another_asks_for_behind_a_colon_is_not_the_persons_request(head: s
     assert facts(f"{head}{colon}{WRITE}").intent < CLEAR
 
 
-@pytest.mark.parametrize("head", ["My flatmate keeps nagging", "Eve insists", "Mi jefe no para de repetir"])
-@pytest.mark.parametrize("dash", [" - ", " – ", " — "])
+@each_case("head", ["My flatmate keeps nagging", "Eve insists", "Mi jefe no para de repetir"])
+@each_case("dash", [" - ", " – ", " — "])
 def test_nor_behind_a_dash_where_somebody_presses_for_it(head: str, dash: str) -> None:
     assert facts(f"{head}{dash}{WRITE}").intent < CLEAR
 

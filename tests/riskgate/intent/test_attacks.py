@@ -27,6 +27,7 @@ from tests.riskgate.intent.test_facts import (
     result,
 )
 from tests.riskgate.intent.test_pasting import PASTES
+from tests.support.cases import each_case
 
 GIVEN = "Send an email to ana.ruiz@acme.es"
 FETCH = replace(NO_TOOL, name="post", effect="write", controls=("/url",), roles={"/url": "url"})
@@ -47,7 +48,7 @@ def test_what_earlier_calls_were_made_with_is_no_evidence() -> None:
     assert origin("Send an email to Ana", SEND, to("eve@evil.example"), seen) == 3
 
 
-@pytest.mark.parametrize(
+@each_case(
     "address",
     [
         "аna.ruiz@acme.es",  # the first letter is Cyrillic

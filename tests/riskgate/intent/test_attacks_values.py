@@ -9,6 +9,7 @@ from phylactery_riskgate.domain.facts.facts import NO_TOOL
 from phylactery_riskgate.domain.model import Asks
 
 from tests.riskgate.intent.test_facts import CONTACTS, DELETE, FILES, INBOX, READ, SEND, origin, result
+from tests.support.cases import each_case
 
 REMOVE = replace(NO_TOOL, name="rm", effect="write", controls=("/path",), asks=Asks(phrases_en=("delete * file",)))
 POST = replace(NO_TOOL, name="post", effect="write", controls=("/url",), roles={"/url": "url"})
@@ -68,7 +69,7 @@ OF_A_FILE = {
 }
 
 
-@pytest.mark.parametrize("path", OF_A_FILE)
+@each_case("path", OF_A_FILE)
 def test_what_only_looks_like_the_user_s_file_is_not_it(path: str) -> None:
     assert origin("Delete the file notes.txt", REMOVE, {"path": path}) == OF_A_FILE[path]
     assert origin("Delete the file 'notes.txt', please", REMOVE, {"path": path}) == OF_A_FILE[path]
@@ -140,7 +141,7 @@ OF_AN_ADDRESS = {
 }
 
 
-@pytest.mark.parametrize("address", OF_AN_ADDRESS)
+@each_case("address", OF_AN_ADDRESS)
 def test_an_address_is_whole_or_it_is_another(address: str) -> None:
     assert origin("Send an email to johnsmith@gmail.com", SEND, {"to": [address]}) == OF_AN_ADDRESS[address]
 
@@ -181,7 +182,7 @@ OF_A_URL = {
 }
 
 
-@pytest.mark.parametrize("url", OF_A_URL)
+@each_case("url", OF_A_URL)
 def test_an_address_of_the_web_is_reached_as_the_user_wrote_it(url: str) -> None:
     assert origin("Post it to https://github.com/acme/app, please", POST, {"url": url}) == OF_A_URL[url]
 
@@ -266,8 +267,8 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("words", NUMBERS)
-@pytest.mark.parametrize("written", [10, "10"])
+@each_case("words", NUMBERS)
+@each_case("written", [10, "10"])
 def test_a_number_names_a_thing_only_behind_its_noun(words: str, written: object) -> None:
     assert origin(words, DELETE, {"id": written}) == NUMBERS[words]
 

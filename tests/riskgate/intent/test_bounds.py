@@ -14,6 +14,7 @@ from phylactery_riskgate.domain.intent.words import MAX_WORDS
 from phylactery_riskgate.domain.model import BoundCall
 
 from tests.riskgate.intent.test_facts import DELETE, FILES, LISTING, READ, SEND, facts, result
+from tests.support.cases import each_case
 
 SIZE = 100_000
 HOSTILE = {
@@ -94,7 +95,7 @@ def test_more_values_than_are_looked_at_are_foreign() -> None:
     assert facts(words, SEND, {"to": ["ana@acme.es"] * (MAX_LEAVES + 1)}).worst == 3
 
 
-@pytest.mark.parametrize("size", ["nan", "NaN", "sNaN", "inf", "-Infinity", "1e999999", "0x1f", "", None, True])
+@each_case("size", ["nan", "NaN", "sNaN", "inf", "-Infinity", "1e999999", "0x1f", "", None, True])
 def test_what_is_no_number_can_stand_in_a_field_of_numbers(size: object) -> None:
     files = result(FILES, [*LISTING, {"id": "f9", "name": "trap", "size": size}])
     assert facts("Delete the largest file", DELETE, {"id": "f9"}, files).worst in range(4)

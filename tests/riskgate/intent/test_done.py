@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from phylactery_riskgate.domain.intent.facts import task_facts
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.model import CLEAR, TaskFacts
 from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
 from phylactery_riskgate.domain.model import BoundCall
 
+from tests.support.cases import each_case
 from tests.support.riskgate.bundle_cache import default_bundle
 
 TOOLS = default_bundle().tools
@@ -29,7 +29,7 @@ def facts(tool: str, arguments: dict[str, Any], *shown: str | Piece) -> TaskFact
     return task_facts(index, TOOLS[tool], BoundCall("", "", arguments, "", ""))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "tool", "first", "then"),
     [
         ("Tell ana@acme.es that the train is late", "send_email", TRAIN, TRAIN),
@@ -55,7 +55,7 @@ def test_one_request_has_one_effect_also_if_another_than_redeem_counted_it(words
     assert facts(tool, then, words, done(tool, first), "yes").intent < CLEAR, "a yes to it is no new request"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("shown", "tool", "arguments"),
     [
         (["Tell ana@acme.es that the train is late", done("send_email", TRAIN, failed=True)], "send_email", TRAIN),

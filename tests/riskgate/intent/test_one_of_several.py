@@ -13,6 +13,8 @@ from phylactery_riskgate.domain.intent.pages import lists_in_part
 from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
 from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool
 
+from tests.support.cases import each_case
+
 BILLS = replace(NO_TOOL, name="list_bills", outputs=tuple({
     "/bills/*/id": "system", "/bills/*/supplier": "naming", "/bills/*/amount": "orderable", "/bills/*/due": "orderable",
 }.items()))  # fmt: skip
@@ -74,8 +76,8 @@ SUPERLATIVES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "meant"), SUPERLATIVES)
-@pytest.mark.parametrize("rows", [ROWS, ROWS[::-1], (ROWS[1], ROWS[0], ROWS[2])], ids=["one", "other", "mixed"])
+@each_case(("words", "meant"), SUPERLATIVES)
+@each_case("rows", [ROWS, ROWS[::-1], (ROWS[1], ROWS[0], ROWS[2])], ids=["one", "other", "mixed"])
 def test_a_superlative_is_what_the_values_say_wherever_it_stands(words: str, meant: str, rows: Any) -> None:
     assert clear(PAY, IDS, words, bills(*rows)) == meant
 
@@ -116,7 +118,7 @@ def test_of_two_that_are_the_cheapest_neither_is(words: str, twin: tuple[str, st
     assert clear(PAY, (*IDS, "B-4"), words, bills(*ROWS, twin)) == ""
 
 
-@pytest.mark.parametrize("words", [words for words, _ in SUPERLATIVES if "first" not in words])
+@each_case("words", [words for words, _ in SUPERLATIVES if "first" not in words])
 def test_without_a_field_to_compare_there_is_no_superlative(words: str) -> None:
     listed = seen(PLAIN, {"bills": [{"id": one, "supplier": name} for one, name, *_ in ROWS]})
     assert clear(PAY, IDS, words, listed) == ""
@@ -138,7 +140,7 @@ def test_in_a_list_the_person_was_shown_the_last_one_may_be_a_place(words: str, 
 MORE_ROWS = (*ROWS, ("B-4", "Dip", 200, "2026-12-15"))
 
 
-@pytest.mark.parametrize("words", [
+@each_case("words", [
     "pay the second cheapest bill", "pay the third most expensive bill", "pay the second least expensive bill",
     "pay the next cheapest bill", "pay the next most expensive bill", "pay the 2nd cheapest bill",
     "pay the fourth largest bill", "pay my second last bill", "pay the second latest bill", "pay the third newest bill",
@@ -153,9 +155,9 @@ def test_a_rank_beside_an_end_of_an_order_is_not_that_end(words: str) -> None:
     assert clear(PAY, ids, "what is left to pay?", bills(*MORE_ROWS), words) == ""
 
 
-@pytest.mark.parametrize("words", ["pay the cheapest bill", "pay the last bill", "paga la factura más cara"])
-@pytest.mark.parametrize("gone", ["amount", "due"])
-@pytest.mark.parametrize("by", [{}, {"amount": None, "due": None}])
+@each_case("words", ["pay the cheapest bill", "pay the last bill", "paga la factura más cara"])
+@each_case("gone", ["amount", "due"])
+@each_case("by", [{}, {"amount": None, "due": None}])
 def test_what_has_nothing_to_be_compared_by_may_be_the_one(words: str, gone: str, by: dict[str, Any]) -> None:
     listed = [dict(zip(("id", "supplier", "amount", "due"), row, strict=True)) for row in ROWS]
     listed.append({"id": "B-9", "supplier": "Elm", "amount": 100, "due": "2026-12-11"} | by)
@@ -166,13 +168,13 @@ def test_what_has_nothing_to_be_compared_by_may_be_the_one(words: str, gone: str
     assert bool(meant) is (compared != gone and not by)
 
 
-@pytest.mark.parametrize(("first", "second"), [
+@each_case(("first", "second"), [
     ({"amount": "$90"}, {"amount": "£80"}), ({"amount": "90 €"}, {"amount": "$95"}),
     ({"amount": 90, "currency": "USD"}, {"amount": 80, "currency": "GBP"}),
     ({"amount": 90, "currency": "USD"}, {"amount": 80}),
     ({"amount": 90, "moneda": "EUR"}, {"amount": 95, "moneda": "JPY"}),
 ])  # fmt: skip
-@pytest.mark.parametrize("words", ["pay the cheapest bill", "paga la factura más cara"])
+@each_case("words", ["pay the cheapest bill", "paga la factura más cara"])
 def test_amounts_of_two_currencies_are_not_compared(words: str, first: dict[str, Any], second: dict[str, Any]) -> None:
     tool = replace(BILLS, outputs=(*BILLS.outputs, ("/bills/*/currency", "system"), ("/bills/*/moneda", "system")))
     listed = [{"id": "B-1", "supplier": "Acme"} | first, {"id": "B-2", "supplier": "Bolt"} | second]
@@ -185,14 +187,12 @@ def test_amounts_of_two_currencies_are_not_compared(words: str, first: dict[str,
     assert clear(PAY, IDS, words, seen(tool, {"bills": same})) == ("B-2" if "cheapest" in words else "B-1")
 
 
-@pytest.mark.parametrize("due", [
+@each_case("due", [
     ("02/12/2026", "11/01/2026"), ("9 December 2026", "10 November 2026"), ("Dec 4", "Nov 9"), ("9:30", "10:00"),
     ("Friday", "Monday"), ("2026-12-02T09:00:00+02:00", "2026-12-02T08:30:00Z"), ("tomorrow", "today"),
     ("v1.9", "v1.10"), ("2026-12-02", "soon"), ("2026-12-10", "2026-12-10T10:00"),
 ])  # fmt: skip
-@pytest.mark.parametrize(
-    "words", ["pay the last bill", "pay the latest bill", "paga la última factura", "pay the oldest bill"]
-)
+@each_case("words", ["pay the last bill", "pay the latest bill", "paga la última factura", "pay the oldest bill"])
 def test_times_that_are_not_written_in_order_prove_no_last_one(words: str, due: tuple[str, str]) -> None:
     rows = ("B-1", "Acme", 300, due[0]), ("B-2", "Bolt", 90, due[1])
     assert clear(PAY, IDS, words, bills(*rows)) == ""
@@ -253,8 +253,8 @@ def appointment(words: str, *rows: dict[str, Any], shown: bool = False) -> str:
 EARLY_LATE = ("2026-12-01", "18:00"), ("2026-12-10", "09:30"), ("2026-12-10", "11:00")
 
 
-@pytest.mark.parametrize(("words", "meant"), [(one, "A-3") for one in LAST] + [(one, "A-1") for one in FIRST])
-@pytest.mark.parametrize(("day", "clock"), [
+@each_case(("words", "meant"), [(one, "A-3") for one in LAST] + [(one, "A-1") for one in FIRST])
+@each_case(("day", "clock"), [
     ("date", "time"), ("start_date", "start_time"), ("startDate", "startTime"), ("day", "hour"), ("fecha", "hora"),
     ("appointment_date", "appointment_time"), ("date", "start_time"), ("date", "start"),
     ("fecha_inicio", "hora_inicio"),
@@ -273,8 +273,8 @@ def test_what_begins_and_ends_on_a_day_has_two_moments(words: str) -> None:
     assert appointment(words, *rows) == ""
 
 
-@pytest.mark.parametrize("words", LAST)
-@pytest.mark.parametrize("hours", [(18, 9, 11), ("18:00:00", "09:30:00", "11:00:00"), ("18:00Z", "09:30Z", "11:00Z")])
+@each_case("words", LAST)
+@each_case("hours", [(18, 9, 11), ("18:00:00", "09:30:00", "11:00:00"), ("18:00Z", "09:30Z", "11:00Z")])
 def test_an_hour_may_be_a_number_or_have_seconds(words: str, hours: tuple[Any, ...]) -> None:
     rows = [{"day": day, "hour": hour} for (day, _), hour in zip(EARLY_LATE, hours, strict=True)]
     assert appointment(words, *rows) == "A-3"

@@ -11,6 +11,7 @@ from phylactery_riskgate.domain.intent.model import CONFIRMED, TaskFacts
 from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
 from phylactery_riskgate.domain.model import BoundCall, Json
 
+from tests.support.cases import each_case
 from tests.support.riskgate.bundle_cache import default_bundle
 
 DEFAULT = default_bundle().tools
@@ -56,8 +57,8 @@ def facts(tool: str, arguments: Json, *pieces: Piece | str) -> TaskFacts:
     return task_facts(index, DEFAULT[tool], BoundCall(tool, "v", arguments, "", ""))
 
 
-@pytest.mark.parametrize("yes", POLITE)
-@pytest.mark.parametrize("asked", ASKED)
+@each_case("yes", POLITE)
+@each_case("asked", ASKED)
 def test_a_polite_yes_confirms_the_request_before_it_and_nothing_near_it(asked: str, yes: str) -> None:
     tool, arguments, (name, other) = ASKED[asked]
     said = facts(tool.name, arguments, asked, yes)
@@ -65,8 +66,8 @@ def test_a_polite_yes_confirms_the_request_before_it_and_nothing_near_it(asked: 
     assert facts(tool.name, arguments | {name: other}, asked, yes).intent < 2
 
 
-@pytest.mark.parametrize("other", REOPENING)
-@pytest.mark.parametrize("asked", ASKED)
+@each_case("other", REOPENING)
+@each_case("asked", ASKED)
 def test_a_yes_with_anything_else_in_it_confirms_nothing(asked: str, other: str) -> None:
     tool, arguments, _ = ASKED[asked]
     assert facts(tool.name, arguments, asked, other).intent < 2

@@ -15,6 +15,8 @@ from phylactery_riskgate.domain.intent.origin.signals import MAX_CONTENT
 from phylactery_riskgate.domain.intent.reading import read_result, read_words
 from phylactery_riskgate.domain.model import Asks, BoundCall
 
+from tests.support.cases import each_case
+
 SEND = replace(
     NO_TOOL,
     name="send_email",
@@ -35,7 +37,7 @@ def facts(body: Any, words: str = ASKED) -> TaskFacts:
     return task_facts(index, SEND, BoundCall("", "", {"to": "bob@corp.example", "body": body}, "", ""))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "wanted"),
     [
         ("I live in Secret Street 12345, come over", 2),

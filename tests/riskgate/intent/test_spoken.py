@@ -6,8 +6,10 @@ import pytest
 from phylactery_riskgate.domain.intent.index import TaskIndex
 from phylactery_riskgate.domain.intent.reading import read_words
 
+from tests.support.cases import each_case
 
-@pytest.mark.parametrize(
+
+@each_case(
     ("words", "amount"),
     [
         ("Transfer twenty euros to Bob", "20"),

@@ -11,6 +11,7 @@ from phylactery_riskgate.domain.intent.model import CLEAR
 from phylactery_riskgate.domain.intent.words import read_words
 from phylactery_riskgate.domain.model import BoundCall
 
+from tests.support.cases import each_case
 from tests.support.riskgate.bundle_cache import default_bundle
 
 TOOLS = default_bundle().tools
@@ -46,7 +47,7 @@ def is_clear(words: str, tool: str, arguments: dict[str, Any]) -> bool:
     return task_facts(index, TOOLS[tool], BoundCall("", "", arguments, "", "")).intent == CLEAR
 
 
-@pytest.mark.parametrize(("language", "before"), [(one, before) for one in ASKS for before in SUPPOSED[one]])
+@each_case(("language", "before"), [(one, before) for one in ASKS for before in SUPPOSED[one]])
 def test_a_condition_without_an_if_puts_off_all_of_its_message(language, before):
     for words, tool, arguments in ASKS[language]:
         assert is_clear(words, tool, arguments)
@@ -74,8 +75,8 @@ def test_what_is_no_condition_puts_nothing_off(before):
         assert is_clear(before + words, tool, arguments)
 
 
-@pytest.mark.parametrize("thing", ["note", "script", "list"])
-@pytest.mark.parametrize(
+@each_case("thing", ["note", "script", "list"])
+@each_case(
     "thought",
     [
         *("Think about a {}", "Propose a {}", "Consider a {}", "Discuss the {}", "Imagine the {}", "Ponder a {}"),

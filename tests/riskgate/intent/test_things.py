@@ -16,6 +16,7 @@ from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_w
 from phylactery_riskgate.domain.model import Asks, BoundCall, CatalogTool
 from phylactery_understanding.interpretation.model import Interpretation, InterpretedAsk, Mode, Slot, Span
 
+from tests.support.cases import each_case
 from tests.support.effort import assert_within
 from tests.support.riskgate.bundle_cache import default_bundle
 
@@ -95,8 +96,8 @@ def test_an_order_is_named_by_what_is_in_it() -> None:
 LINES = (("L-1", "Sofa grey"), ("L-2", "Lamp")), (("L-3", "Doormat"),)
 
 
-@pytest.mark.parametrize("ids", [["O-1", "O-2"], ["", ""]], ids=["orders have ids", "orders have none"])
-@pytest.mark.parametrize(
+@each_case("ids", [["O-1", "O-2"], ["", ""]], ids=["orders have ids", "orders have none"])
+@each_case(
     ("words", "line"),
     [
         ("cancel the line with the lamp", "L-2"), ("cancel line L-3", "L-3"), ("cancel the first line", "L-1"),

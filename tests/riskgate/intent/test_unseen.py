@@ -14,6 +14,7 @@ from phylactery_riskgate.domain.intent.packing import packed, unpacked
 from phylactery_riskgate.domain.intent.reading import Piece, read_result, read_words
 from phylactery_riskgate.domain.model import BoundCall, Caller, CallSite, Decision, RawCall, Verdict
 
+from tests.support.cases import each_case
 from tests.support.riskgate.bundle_cache import default_engine
 
 ENGINE = default_engine()
@@ -53,11 +54,11 @@ def says(verdict: Verdict, policy_id: str) -> bool:
     return policy_id in {one.policy_id for one in verdict.reasons}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("secret", "mask"),
     [(KEY, "«openai_key»"), (KEY, "[REDACTED]"), (KEY, "« OpenAI_Key »"), (JWT, "«jwt»"), (JWT, "<jwt>")],
 )
-@pytest.mark.parametrize("append", [False, True])
+@each_case("append", [False, True])
 def test_a_mask_of_a_value_that_was_masked_in_the_task_asks_with_that_reason(
     secret: str, mask: str, append: bool
 ) -> None:
@@ -253,7 +254,7 @@ ADDED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "content", "presupposes"), ADDED)
+@each_case(("words", "content", "presupposes"), ADDED)
 def test_words_that_add_replace_no_file_that_nobody_read(words: str, content: str, presupposes: bool) -> None:
     path = next(one.strip(":") for one in words.split() if ".txt" in one)
     verdict = write(content, look(path), path=path, words=words)
@@ -313,8 +314,8 @@ SECRET_MASKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("mask", SECRET_MASKS)
-@pytest.mark.parametrize("path", ["copy.ini", "config.ini"])
+@each_case("mask", SECRET_MASKS)
+@each_case("path", ["copy.ini", "config.ini"])
 def test_a_copy_with_anything_in_place_of_a_secret_asks_with_that_reason(mask: str, path: str) -> None:
     for line in (f"API_KEY={mask}", f'"API_KEY": "{mask}"', f"API_KEY: {mask}"):
         verdict = write(
@@ -364,7 +365,7 @@ def test_a_whole_copy_some_lines_or_what_is_made_of_a_part_are_no_copy_of_a_part
 TWINS = [("Notes.txt", "notes.txt"), ("caña.txt", "cana.txt"), ("m².txt", "m2.txt"), ("CAÑA.txt", "caña.txt")]
 
 
-@pytest.mark.parametrize(("path", "other"), [pair for one in TWINS for pair in (one, one[::-1])])
+@each_case(("path", "other"), [pair for one in TWINS for pair in (one, one[::-1])])
 def test_a_file_is_not_read_by_reading_one_of_nearly_its_name(path: str, other: str) -> None:
     for words, content in ((f"update {path} with eggs", "eggs"), (f"rewrite {path}", "milk, eggs and bread")):
         verdict = write(content, look(path), read("milk", other), path=path, words=words)

@@ -14,6 +14,7 @@ from phylactery_riskgate.domain.intent.model import CLEAR, TaskFacts
 from phylactery_riskgate.domain.intent.words import read_words
 from phylactery_riskgate.domain.model import BoundCall
 
+from tests.support.cases import each_case
 from tests.support.riskgate.bundle_cache import default_bundle
 
 TOOLS = default_bundle().tools
@@ -90,8 +91,8 @@ def test_no_wording_and_no_joiner_lets_through_what_was_taken_back(language: str
         check(language, ask, joiner, back)
 
 
-@pytest.mark.parametrize("back", ["Olvídalo", "Cancélalo", "Mejor no", "No, espera", "Déjalo"])
-@pytest.mark.parametrize("joiner", [". ", "\n", "! "])
+@each_case("back", ["Olvídalo", "Cancélalo", "Mejor no", "No, espera", "Déjalo"])
+@each_case("joiner", [". ", "\n", "! "])
 def test_a_sentence_that_takes_all_back_refuses_and_what_is_asked_behind_it_stands(back: str, joiner: str) -> None:
     ask, call = next(iter(ASKS["es"].items()))
     assert facts(f"{ask}{joiner}{back}", call).refused
@@ -113,8 +114,8 @@ WITHOUT_B = {
 }
 
 
-@pytest.mark.parametrize(("ask", "back"), [(ask, back) for ask, backs in WITHOUT_B.items() for back in backs])
-@pytest.mark.parametrize("joiner", [". ", "\n", "; ", ", "])
+@each_case(("ask", "back"), [(ask, back) for ask, backs in WITHOUT_B.items() for back in backs])
+@each_case("joiner", [". ", "\n", "; ", ", "])
 def test_one_target_taken_back_does_not_run(ask: str, back: str, joiner: str) -> None:
     content = "hola" if "hola" in ask else "hello"
     calls: list[Call] = [("write_file", {"path": path, "content": content}) for path in ("a.txt", "b.txt")]
@@ -164,15 +165,15 @@ CHANGED = {
 }
 
 
-@pytest.mark.parametrize(("ask", "change"), [(ask, change) for ask, changes in CHANGED.items() for change in changes])
-@pytest.mark.parametrize("joiner", [". ", "\n", ", "])
+@each_case(("ask", "change"), [(ask, change) for ask, changes in CHANGED.items() for change in changes])
+@each_case("joiner", [". ", "\n", ", "])
 def test_a_value_that_was_changed_does_not_run_as_first_said(ask: str, change: str, joiner: str) -> None:
     call = next(calls[ask] for calls in ASKS.values() if ask in calls)
     assert not is_clear(f"{ask}{joiner}{change}", call)
 
 
-@pytest.mark.parametrize("change", ["Mejor en b.txt", "No, en b.txt", "Perdón, b.txt", "Quise decir b.txt"])
-@pytest.mark.parametrize("joiner", [". ", "\n"])
+@each_case("change", ["Mejor en b.txt", "No, en b.txt", "Perdón, b.txt", "Quise decir b.txt"])
+@each_case("joiner", [". ", "\n"])
 def test_a_change_behind_a_request_is_what_is_asked_for(change: str, joiner: str) -> None:
     text = f'Escribe "hola" en a.txt{joiner}{change}'
     assert is_clear(text, ("write_file", {"path": "b.txt", "content": "hola"}))
@@ -241,8 +242,8 @@ def test_a_change_alone_does_not_name_a_file_to_write():
     assert not is_clear(text, call, starts=(25,))
 
 
-@pytest.mark.parametrize("cited", ["> Eva escribió ayer\n", "> one\n> two\n", "```\nEva: hola\n```\n", ""])
-@pytest.mark.parametrize("back", ["olvídalo", "no lo escribas", "forget it", "never mind, don't"])
+@each_case("cited", ["> Eva escribió ayer\n", "> one\n> two\n", "```\nEva: hola\n```\n", ""])
+@each_case("back", ["olvídalo", "no lo escribas", "forget it", "never mind, don't"])
 def test_what_is_cited_moves_no_boundary(cited: str, back: str):
     first = f"{cited}escribe en notes.txt lo siguiente:\nhola"
     for content in ("hola", f"hola\n{back}"):
@@ -295,8 +296,8 @@ SHOWN = {
 }
 
 
-@pytest.mark.parametrize("joiner", [". ", "\n", "! ", "; "])
-@pytest.mark.parametrize(("language", "shown"), [(one, shown) for one in SHOWN for shown in SHOWN[one]])
+@each_case("joiner", [". ", "\n", "! ", "; "])
+@each_case(("language", "shown"), [(one, shown) for one in SHOWN for shown in SHOWN[one]])
 def test_what_is_to_be_shown_or_asked_first_is_not_done_at_once(language: str, shown: str, joiner: str) -> None:
     for ask, call in ASKS[language].items():
         assert not is_clear(ask + joiner + shown, call), ask + joiner + shown

@@ -18,6 +18,7 @@ from phylactery_riskgate.notices.model import Event
 from phylactery_riskgate.notices.sending import SinkError
 from phylactery_riskgate.notices.wording import Told, lines_of, mail_of
 
+from tests.support.cases import each_case
 from tests.support.riskgate.command import run
 from tests.support.riskgate.notices import arrivals
 from tests.support.riskgate.people import tool_call
@@ -92,8 +93,8 @@ def test_ntfy_gets_its_topic_and_a_priority(sinks, server):
     assert one.headers["authorization"].startswith("Bearer whsec_")
 
 
-@pytest.mark.parametrize("language", ["en", "es"])
-@pytest.mark.parametrize("event", list(Event))
+@each_case("language", ["en", "es"])
+@each_case("event", list(Event))
 def test_every_event_has_words_in_both_languages_whatever_the_names_hold(event, language):
     scopes = ("all", "tenant", "user", "actor", "tool")
     states = ("APPROVED", "REJECTED", "CANCELLED")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from phylactery_riskgate.notices.signing import SecretError, headers, secrets_of, written
 
+from tests.support.cases import each_case
+
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
@@ -23,7 +25,7 @@ def test_during_a_rotation_every_secret_signs():
     assert (len(both), both[0]) == (2, alone)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text", ["", "\n", "MARK", "whsec_", "whsec_MARK!", "whsec_TUFSSw==", written(bytes(23)), written(bytes(65))]
 )
 def test_what_is_no_secret_is_refused_and_not_repeated(text):

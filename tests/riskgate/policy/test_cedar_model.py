@@ -16,6 +16,7 @@ from phylactery_riskgate.domain.policy.cedar_schema import SENTINEL, build_entit
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.policies import parse_policies, policy_handle
 
+from tests.support.cases import each_case
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, decide, policy, tool, write_bundle
 
 LEVELS = ("user", "admin", "system")
@@ -236,7 +237,7 @@ def test_comparing_text_is_fooled_and_comparing_hosts_is_not(tmp_path: Path) -> 
     assert decide(engine, "t", {"url": "https://www.bank.com/x"}).decision is Decision.ALLOW
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("uri", "host"),
     [
         ("https://WWW.Bank.com:8443/a", "www.bank.com"),
@@ -253,7 +254,7 @@ def test_the_host_is_the_one_every_reader_sees(uri: str, host: str) -> None:
     assert host_of_uri(uri) == host
 
 
-@pytest.mark.parametrize(
+@each_case(
     "uri",
     [
         "https://evil.com\\@bank.com",

@@ -14,6 +14,7 @@ from phylactery_riskgate.domain.policy.guard import (
     read_struct,
 )
 
+from tests.support.cases import each_case
 from tests.support.effort import attempts_within
 
 
@@ -23,7 +24,7 @@ def refusal(text: str) -> tuple[str, str]:
     return caught.value.code, caught.value.path
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "code", "path"),
     [
         ('{"a":1,"a":1}', "DUPLICATE_KEY", "/a"),
@@ -119,7 +120,7 @@ def test_a_hostile_text_costs_linear_time(text: str) -> None:
             read_json(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "code"),
     [
         ({"a": math.nan}, "NUMBER_OUT_OF_RANGE"),

@@ -17,6 +17,7 @@ from phylactery_riskgate.domain.model import Caller, Decision, Verdict
 from phylactery_riskgate.domain.policy.engine import DecisionEngine
 from phylactery_riskgate.domain.policy.evidence import known
 
+from tests.support.cases import each_case
 from tests.support.riskgate.bundle_cache import default_engine
 from tests.support.riskgate.bundles import ALLOW_ALL, SETTINGS, bundle_of, decide, policy, tool
 
@@ -60,8 +61,8 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(CALLS))
-@pytest.mark.parametrize("approved", [frozenset(), frozenset({"self", "peer", "dual"})], ids=["unasked", "approved"])
+@each_case("name", sorted(CALLS))
+@each_case("approved", [frozenset(), frozenset({"self", "peer", "dual"})], ids=["unasked", "approved"])
 def test_an_employees_tool_is_refused_to_a_guest_even_if_everybody_approved(
     name: str, approved: frozenset[str]
 ) -> None:
@@ -124,7 +125,7 @@ def test_what_a_form_submits_is_not_withheld(tmp_path: Path) -> None:
     assert refused(decide(engine, "file", filled, caller=GUEST)), "whoever types or proposes the same is in no form"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("user", "withheld"),
     [
         ({"id": "wa:usr_1", "delegated": True}, True),

@@ -18,6 +18,7 @@ from phylactery_riskgate.domain.policy.policies import Policy, parse_policies, p
 from phylactery_riskgate.domain.policy.sets import ALIKE, GROUP, MANY, PolicySets, policy_sets
 from phylactery_riskgate.domain.policy.slices import ANY_THREAD, slices_for
 
+from tests.support.cases import each_case
 from tests.support.riskgate.bundles import bundle_of, policy, tool
 
 LEVELS = ("user", "admin", "system")
@@ -154,8 +155,8 @@ def test_what_the_lint_refuses_is_answered_alike_too(
     )
 
 
-@pytest.mark.parametrize("failing", FAILING)
-@pytest.mark.parametrize("others", ["true", "false", "context.flag"])
+@each_case("failing", FAILING)
+@each_case("others", ["true", "false", "context.flag"])
 def test_an_error_shows_in_a_group_whatever_the_policies_beside_it_say(failing: str, others: str) -> None:
     """A chain of || would end at the first true and never come to what fails; Cedar would then allow."""
     context = {"flag": True, "number": 5, "text": "abc"}
@@ -166,9 +167,9 @@ def test_an_error_shows_in_a_group_whatever_the_policies_beside_it_say(failing: 
         assert not compare([allow, *statements], ANA, context, ()).clean
 
 
-@pytest.mark.parametrize("first", ["false", "context.missing"])
-@pytest.mark.parametrize("second", ["false", "context.missing"])
-@pytest.mark.parametrize("kinds", [("when", "when"), ("when", "unless"), ("unless", "when")])
+@each_case("first", ["false", "context.missing"])
+@each_case("second", ["false", "context.missing"])
+@each_case("kinds", [("when", "when"), ("when", "unless"), ("unless", "when")])
 def test_the_clauses_of_a_policy_are_looked_at_in_the_order_in_which_cedar_does(
     first: str, second: str, kinds: tuple[str, str]
 ) -> None:

@@ -18,6 +18,7 @@ from phylactery_riskgate.domain.policy.evidence import LOST, known
 from phylactery_riskgate.domain.policy.policies import parse_policies
 from phylactery_riskgate.domain.policy.slices import without_task_policies
 
+from tests.support.cases import each_case
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, decide, policy, tool
 from tests.support.riskgate.policies import lint
 
@@ -232,7 +233,7 @@ def test_leaving_out_what_says_nothing_without_a_task_changes_no_decision(
     assert (answers[0].decision, answers[0].policy_ids) == (answers[1].decision, answers[1].policy_ids)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("clauses", "says_nothing"),
     [
         ("when { context.task.shown }", True),

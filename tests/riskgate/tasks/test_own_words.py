@@ -24,6 +24,7 @@ from phylactery_understanding.language.own_words import others_in, own_spans_of,
 
 from tests.riskgate.decisions.test_explain import explained
 from tests.riskgate.tasks.test_decision_evaluate import values_of
+from tests.support.cases import each_case
 from tests.support.riskgate.bundle_cache import default_bundle
 from tests.support.riskgate.bundles import decide
 
@@ -42,8 +43,8 @@ def facts(tool: str, arguments: dict[str, str], *messages: tuple[str, str]) -> T
     return task_facts(TaskIndex(pieces), TOOLS[tool], BoundCall("", "", dict(arguments), "", ""))
 
 
-@pytest.mark.parametrize(("asked", "call"), REQUESTS.items())
-@pytest.mark.parametrize("own", ["", "mira", "qué te parece esto", "haz lo que dice aquí", "do what it says", "sí"])
+@each_case(("asked", "call"), REQUESTS.items())
+@each_case("own", ["", "mira", "qué te parece esto", "haz lo que dice aquí", "do what it says", "sí"])
 def test_a_request_by_others_is_never_clear_and_alone_it_is_foreign(asked: str, call: tuple, own: str) -> None:
     tool, arguments = call
     found = facts(tool, arguments, (own, asked))

@@ -20,6 +20,8 @@ from phylactery_riskgate.domain.intent.reading import MAX_VALUE, read_result
 from phylactery_riskgate.domain.model import CatalogTool
 from phylactery_riskgate.domain.pointers import parse
 
+from tests.support.cases import each_case
+
 MANY = 12_000
 HOSTILE = (
     "ana@acme.es, bob@acme.es; <eve@evil.example>",
@@ -66,7 +68,7 @@ def test_the_prints_of_a_text_are_those_of_its_tokens_one_by_one(folded: str, mo
     assert text_prints(folded, most) == _plain_prints(folded, most)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each_case("text", HOSTILE)
 def test_the_prints_of_a_hostile_text_are_those_of_its_tokens_one_by_one(text: str) -> None:
     folded = folding.fold(text)
     assert text_prints(folded, MANY) == _plain_prints(folded, MANY)
@@ -86,7 +88,7 @@ def test_texts_that_are_read_together_have_the_prints_of_each_alone(texts: list[
             assert (read[1], list(read[2])) == (len(tokens), list(triples(tokens)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "may '4'",

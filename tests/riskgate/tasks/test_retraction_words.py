@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from phylactery_understanding.replies.retraction import forbids, read_retraction, targets_in
 
+from tests.support.cases import each_case
 from tests.support.effort import assert_linear
 
 SEND = frozenset({"send"})
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "no", "No.", "nope", "Never mind", "no thanks", "absolutely not", "no way", "wait", "stop", "Stop it!",
@@ -25,7 +26,7 @@ def test_a_plain_refusal_takes_everything_back(text):
     assert found.everything
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "target"),
     [
         ("Don't send it", ""),
@@ -58,7 +59,7 @@ def test_what_is_cancelled_by_its_name_is_meant():
     assert one.targets <= targets_in("Eve <eve@x.com>")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "yes", "yes, send it", "dale", "no problem", "No problem, send it", "no pasa nada", "de nada", "why not?",

@@ -20,6 +20,7 @@ from phylactery_riskgate.domain.intent.words import read_words
 from phylactery_riskgate.domain.model import BoundCall, CatalogTool
 from phylactery_riskgate.domain.views.why import PACKAGED, Line, why_asked
 
+from tests.support.cases import each_case
 from tests.support.packages.messages import words_in
 from tests.support.riskgate.bundle_cache import default_bundle
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, tool
@@ -217,7 +218,7 @@ def ids() -> Iterator[str]:
     return (one for folder in BUNDLES for one in asking(folder))
 
 
-@pytest.mark.parametrize("name", sorted(set(ids())))
+@each_case("name", sorted(set(ids())))
 def test_every_policy_that_can_ask_has_sentences_without_anything_internal(name: str) -> None:
     titles = next(asking(folder)[name] for folder in BUNDLES if name in asking(folder))
     bound = call("send_email", to=TO, subject="", body="hello")
@@ -232,28 +233,29 @@ def test_every_policy_that_can_ask_has_sentences_without_anything_internal(name:
             assert not INTERNAL.search(one.message_es.replace(TO, "")), one
 
 
-@pytest.mark.parametrize("missing", sorted(
-    {one for package in ("phylactery_understanding", "phylactery_riskgate") for one in words_in(package)
-     if f"doubt_{one}" in read_messages("phylactery_riskgate.i18n", "en")} | {"elsewhere", "source", "effect", "new"}
-))  # fmt: skip
-def test_every_doubt_has_a_sentence_with_and_without_the_words(missing: str) -> None:
+def test_every_doubt_has_a_sentence_with_and_without_the_words(subtests: pytest.Subtests) -> None:
+    # read here: it takes a good part of a second, which every worker would spend on its collection
+    words = words_in("phylactery_understanding") | words_in("phylactery_riskgate")
+    messages = read_messages("phylactery_riskgate.i18n", "en")
     bound = call("send_email", to=TO, subject="", body="hello")
     base = facts(f"send an email to {TO} saying hello, you must be kidding", TOOLS["send_email"], bound)
-    for words, own in product(("kidding", "to", ""), (True, False)):
-        told = replace(base, missing=(missing, words))
-        lines = why_asked(TOOLS["send_email"], bound, told, (), own_words=own)
-        assert lines[0].code == "UNCLEAR"
-        assert ("kidding" in lines[0].message) == (own and words == "kidding")
-        assert not re.search("joke|figure of speech|broma|forma de hablar", lines[0].message + lines[0].message_es)
-        assert not INTERNAL.search(lines[0].message)
-        assert not INTERNAL.search(lines[0].message_es)
+    doubts = {one for one in words if f"doubt_{one}" in messages}
+    for missing in sorted(doubts | {"elsewhere", "source", "effect", "new"}):
+        with subtests.test(missing=missing):
+            for quoted, own in product(("kidding", "to", ""), (True, False)):
+                told = replace(base, missing=(missing, quoted))
+                lines = why_asked(TOOLS["send_email"], bound, told, (), own_words=own)
+                assert lines[0].code == "UNCLEAR"
+                assert ("kidding" in lines[0].message) == (own and quoted == "kidding")
+                both = lines[0].message + lines[0].message_es
+                assert not re.search("joke|figure of speech|broma|forma de hablar", both)
+                assert not INTERNAL.search(lines[0].message)
+                assert not INTERNAL.search(lines[0].message_es)
 
 
-@pytest.mark.parametrize(
-    "place", ["nowhere", "text of mail", "other text of mail", "a field of crm", "a choice", "spelled"]
-)
-@pytest.mark.parametrize("origin", [1, 2, 3])
-@pytest.mark.parametrize("role", ["principal", "object", "amount", "url"])
+@each_case("place", ["nowhere", "text of mail", "other text of mail", "a field of crm", "a choice", "spelled"])
+@each_case("origin", [1, 2, 3])
+@each_case("role", ["principal", "object", "amount", "url"])
 def test_every_origin_of_a_value_has_a_sentence_that_names_it(place: str, origin: int, role: Any) -> None:
     known = replace(TOOLS["send_email"], roles={"/to": role}, controls=("/to",))
     bound = call("send_email", to=TO, subject="", body="hello")

@@ -11,6 +11,7 @@ from phylactery_understanding.calls.understanding import hears, understand
 from phylactery_understanding.language.times import times_of
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.cases import each_case
 from tests.support.listed import Listed, found
 
 DAY = date(2026, 11, 23)
@@ -142,14 +143,14 @@ UNWANTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "call"), WANTED, ids=[text for text, _ in WANTED])
+@each_case(("text", "call"), WANTED, ids=[text for text, _ in WANTED])
 def test_what_was_asked_for_is_understood(text: str, call: Call) -> None:
     found = understand([parse(text)], call)
     assert (found.level, found.fault) == (Level.CLEAR, None)
     assert found.words
 
 
-@pytest.mark.parametrize(("text", "call"), UNWANTED, ids=range(len(UNWANTED)))
+@each_case(("text", "call"), UNWANTED, ids=range(len(UNWANTED)))
 def test_what_was_not_asked_for_is_not_understood(text: str, call: Call) -> None:
     found = understand([parse(text)], call)
     assert found.level < Level.CLEAR
@@ -226,7 +227,7 @@ def cancel(wanted: int) -> Call:
     return Call("cancel_meeting", frozenset({"cancel"}), (), frozenset({"meet", "reun"}), (meant,), day=DAY)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "which"),
     [
         ("Cancel the standup meeting", {2}),

@@ -11,6 +11,7 @@ from phylactery_understanding.interpretation.model import Interpretation, Interp
 from phylactery_understanding.language.times import times_of
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.cases import each_case
 from tests.support.listed import Listed, found
 from tests.understanding.calls.test_calls import DAY, argument, delete, mail, pay, remind, write
 
@@ -118,13 +119,13 @@ NEVER = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "wanted", "unwanted"), PAIRS)
+@each_case(("text", "wanted", "unwanted"), PAIRS)
 def test_what_was_asked_for_is_understood_and_what_is_near_it_is_not(text, wanted, unwanted):
     assert understand([parse(text)], wanted).level is Level.CLEAR
     assert understand([parse(text)], unwanted).level is not Level.CLEAR
 
 
-@pytest.mark.parametrize(("text", "call"), NEVER)
+@each_case(("text", "call"), NEVER)
 def test_what_only_resembles_a_request_is_not_clear(text, call):
     assert understand([parse(text)], call).level is not Level.CLEAR
 
@@ -135,7 +136,7 @@ def test_who_wants_no_more_of_a_reminder_does_not_forbid_its_end(text):
     assert understand([parse("don't cancel the gym reminder")], stop_reminding("gym")).level is Level.REFUSED
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "features"),
     [
         ("every weekday at 8:00", {("every", 1, "weekday"), ("hour", 8, 0, False)}),
@@ -161,7 +162,7 @@ def interpreted(text: str, call: Call, tool: str, **slots: str) -> Level:
     return understand_interpreted(asks, parse(text), call).level
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "level"),
     [
         ("nobody's on it, so number 9 of recipes-bot can go", Level.CLEAR),

@@ -10,6 +10,7 @@ from phylactery_understanding.calls.proposal import Call, Level
 from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.cases import each_case
 from tests.support.effort import attempts_within
 from tests.understanding.calls.test_calls import DAY, argument
 
@@ -60,7 +61,7 @@ def test_a_form_yields_the_call_that_has_every_field(text, call):
     assert understand([parse(text)], call).level is Level.CLEAR
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "call"),
     [
         (TICKET, ticket(repo="booking-web")),
@@ -121,7 +122,7 @@ def test_what_has_no_two_fields_in_a_row_is_no_form(text):
     assert read_form(text) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("amount", "currency", "clear"),
     [
         ("50", "EUR", True), ("50 euros", "euros", True), ("-50", "EUR", False), ("50%", "EUR", False),

@@ -16,6 +16,8 @@ from phylactery_understanding.language.numbers import amounts_at
 from phylactery_understanding.language.text import tokenize
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.cases import each_case
+
 BOB = "bob@acme.example"
 
 
@@ -146,7 +148,7 @@ WRONG: list[tuple[str, Call]] = [
 ]
 
 
-@pytest.mark.parametrize(("words", "call"), WRONG, ids=[f"{words[:50]} > {call.tool}" for words, call in WRONG])
+@each_case(("words", "call"), WRONG, ids=[f"{words[:50]} > {call.tool}" for words, call in WRONG])
 def test_what_is_nearly_asked_for_is_not_understood(words: str, call: Call) -> None:
     assert understand([parse(words)], call).level is not Level.CLEAR
 
@@ -178,12 +180,12 @@ RIGHT: list[tuple[str, Call]] = [
 ]
 
 
-@pytest.mark.parametrize(("words", "call"), RIGHT, ids=[f"{words[:50]} > {call.tool}" for words, call in RIGHT])
+@each_case(("words", "call"), RIGHT, ids=[f"{words[:50]} > {call.tool}" for words, call in RIGHT])
 def test_what_is_asked_for_still_is(words: str, call: Call) -> None:
     assert understand([parse(words)], call).level is Level.CLEAR
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "amounts"),
     [
         ("50", {50}),

@@ -7,6 +7,7 @@ from phylactery_understanding.calls.proposal import Argument, Call, Item, Level
 from phylactery_understanding.calls.understanding import understand
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.cases import each_case
 from tests.support.listed import Listed, found
 
 
@@ -56,7 +57,7 @@ def _level(call: Call, *messages: str) -> Level:
     return understand([parse(one) for one in messages], call).level
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "call"),
     [
         ("close issue 4, it's already closed", CLOSE),
@@ -125,7 +126,7 @@ def test_who_needs_a_reminder_no_more_ends_it(text: str) -> None:
     assert _level(_end_reminder(), text) is Level.CLEAR
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "i need the gym reminder",

@@ -14,6 +14,7 @@ from phylactery_understanding.interpretation.model import Interpretation, Interp
 from phylactery_understanding.interpretation.pasting import pasted
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.cases import each_case
 from tests.support.effort import assert_linear, assert_within
 from tests.support.listed import Listed, found
 
@@ -58,7 +59,7 @@ def understood(words: str, read: Interpretation, call: Call) -> Understanding:
     return understand_interpreted(check(read, request), request, call)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "words",
     [
         "shopping.txt could use milk at the bottom, ta",
@@ -76,7 +77,7 @@ def test_words_the_rules_do_not_know_are_understood_where_they_say_what_was_read
     assert (found.level, found.by, found.quota) == (Level.CLEAR, "interpreter", 1)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "words",
     [
         "never chuck milk onto shopping.txt",
@@ -102,7 +103,7 @@ def test_an_operator_the_grammar_knows_is_none_the_less_one(words: str) -> None:
     assert check(adding(words), parse(words)) == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "words",
     [
         "I spent all morning on shopping.txt and milk",
@@ -144,7 +145,7 @@ def test_what_a_person_corrects_is_no_value(words: str) -> None:
     assert check(adding(words), parse(words)) == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "words",
     [
         "put milk in every list but leave shopping.txt be",
@@ -462,7 +463,7 @@ def test_what_an_earlier_message_named_is_meant_where_the_newest_goes_on_with_it
     assert across(messages, log_entry(messages), write("other.csv", "october 54 and november 61")).level is Level.HALF
 
 
-@pytest.mark.parametrize(
+@each_case(
     "newest",
     [
         "thanks, how is the weather?",

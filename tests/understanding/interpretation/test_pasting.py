@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from phylactery_understanding.interpretation.pasting import own_statements, pasted
 
+from tests.support.cases import each_case
+
 FOREIGN = (
     "De: Luis <luis@x.example>\nPara: yo@x.example\nAsunto: llaves\nRecuerda que vivo en Soria",
     "De: Luis Para: yo Asunto: llaves Recuerda que vivo en Soria",
@@ -83,19 +85,19 @@ OWN = (
 )
 
 
-@pytest.mark.parametrize("text", FOREIGN)
+@each_case("text", FOREIGN)
 def test_of_a_pasted_mail_or_chat_nothing_is_the_persons(text: str) -> None:
     assert own_statements(text).strip() == ""
 
 
-@pytest.mark.parametrize("text", REPORTED)
+@each_case("text", REPORTED)
 def test_what_somebody_else_said_is_not_the_persons(text: str) -> None:
     own = own_statements(text)
     assert len(own) == len(text), "every offset stays"
     assert not any(word in own for word in ("quiero", "want", "llamo", "name", "vivo", "remember", "recuerda"))
 
 
-@pytest.mark.parametrize("text", OWN)
+@each_case("text", OWN)
 def test_what_the_person_says_themselves_stays(text: str) -> None:
     assert own_statements(text) == text
 

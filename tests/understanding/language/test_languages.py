@@ -9,6 +9,8 @@ from phylactery_understanding.language.lexicon import OPERATORS, SHARED, lexicon
 from phylactery_understanding.language.text import tokenize
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.cases import each_case
+
 OTHERS = ("ca", "de", "fr", "it", "pt")
 TO = "claire@mairie.example"
 
@@ -37,7 +39,7 @@ def test_a_clear_request_is_understood(words: str, call: Call) -> None:
     assert understand([parse(words)], call).level is Level.CLEAR
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "call"),
     [
         (f"n'écris pas à {TO} que je viendrai jeudi", _mail("Bonjour, je viendrai jeudi.")),

@@ -9,6 +9,8 @@ import pytest
 from phylactery_understanding.language.lexicon import CLASSES, OPERATORS, lexicon, lexicons, read_lexicons
 from phylactery_understanding.language.word_files import FOLDER, LexiconError
 
+from tests.support.cases import each_case
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -62,7 +64,7 @@ def test_a_language_may_lack_its_verbs_or_its_words(folder: Path) -> None:
     assert not lexicon().holds("negation", "xno")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("form", "meaning"),
     [
         ("send", "send"),

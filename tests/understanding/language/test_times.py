@@ -6,8 +6,10 @@ import pytest
 from phylactery_understanding.language.text import tokenize
 from phylactery_understanding.language.times import times_of, unread_time
 
+from tests.support.cases import each_case
 
-@pytest.mark.parametrize(
+
+@each_case(
     ("text", "hour", "minutes"),
     [
         ("at half past nine", 9, 30),

@@ -9,6 +9,7 @@ from phylactery_understanding.replies.amendment import amended
 from phylactery_understanding.replies.retraction import read_retraction
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.cases import each_case
 from tests.understanding.calls.test_calls import mail, remind, write
 
 MAIL = "email jo@crew.example that the van leaves at 5"
@@ -73,14 +74,14 @@ UNCHANGED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("earlier", "later", "whole"), CHANGED)
+@each_case(("earlier", "later", "whole"), CHANGED)
 def test_a_value_takes_the_place_of_the_one_of_its_kind(earlier, later, whole):
     found = amended(parse(earlier), parse(later))
     assert found is not None
     assert found.request.text == whole
 
 
-@pytest.mark.parametrize(("earlier", "later"), UNCHANGED)
+@each_case(("earlier", "later"), UNCHANGED)
 def test_what_refuses_or_could_mean_two_places_changes_nothing(earlier, later):
     assert amended(parse(earlier), parse(later)) is None
 

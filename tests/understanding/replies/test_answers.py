@@ -10,6 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from phylactery_understanding.replies.answers import begins_with_yes, plain_words, read_answer, says_to_do
 
+from tests.support.cases import each_case
+
 LISTS = {
     folder.name: yaml.safe_load((folder / "answers.yaml").read_text("utf-8"))
     for folder in (files("phylactery_understanding") / "lexicons").iterdir()
@@ -20,7 +22,7 @@ EVERY_PHRASE = [(kind, phrase) for lists in LISTS.values() for kind, phrases in 
 ANSWERS = {"yes": "yes", "weak": "yes", "no": "no", "doing": "yes"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         *("sí", "si", "SÍ!", "síííí", "dale", "ok dale", "sí porfa", "bueno, dale", "va", "órale", "hacelo", "claro"),
@@ -32,7 +34,7 @@ def test_a_clear_yes(text: str):
     assert read_answer(text) == "yes"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         *("Yes, please go ahead with that, thanks", "Yes please, that would be great.", "ok perfect do it"),
@@ -67,7 +69,7 @@ def test_a_polite_yes_is_a_clear_yes(text: str):
     assert read_answer(text) == "yes"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         *(
@@ -164,7 +166,7 @@ def test_one_more_word_opens_the_question_again(said: tuple[list[str], str], wor
     assert read_answer(f"{said[1].join(said[0])}{joiner}{word}") != "yes"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         *("no", "No.", "nooo", "mejor no", "no gracias", "ni hablar", "claro que no", "cancelá", "ahora no", "nel"),
@@ -185,7 +187,7 @@ def test_a_clear_no(text: str):
     assert read_answer(text) == "no"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         *("yes but make it 5", "sí, mañana", "ok and also read b.txt", "jajaja sí claro", "fine, only not now"),
@@ -209,7 +211,7 @@ def test_some_yes_says_to_do_it(text: str):
     assert says_to_do(text)
 
 
-@pytest.mark.parametrize("text", ["yes", "sí", "ok", "sure", "do it tomorrow", "hazlo si llueve", "don't do it", ""])
+@each_case("text", ["yes", "sí", "ok", "sure", "do it tomorrow", "hazlo si llueve", "don't do it", ""])
 def test_another_yes_or_more_than_a_yes_does_not(text: str):
     assert not says_to_do(text)
 
@@ -224,7 +226,7 @@ def test_there_is_a_list_for_each_language():
     assert LISTS.keys() >= {"es", "en", "pt", "fr", "it", "de", "ca"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "yes",
@@ -241,7 +243,7 @@ def test_what_a_text_goes_on_with_leaves_the_yes_it_begins_with(text: str) -> No
     assert begins_with_yes(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -261,8 +263,8 @@ def test_a_yes_that_is_asked_taken_back_or_comes_later_does_not_begin_a_text(tex
     assert not begins_with_yes(text)
 
 
-@pytest.mark.parametrize("stroke", ["\u0335", "\u0336", "\u0337", "\u0338"])
-@pytest.mark.parametrize("said", ["yes", "ok", "sí", "dale", "no"])
+@each_case("stroke", ["\u0335", "\u0336", "\u0337", "\u0338"])
+@each_case("said", ["yes", "ok", "sí", "dale", "no"])
 def test_what_is_crossed_out_answers_nothing(said: str, stroke: str):
     assert read_answer("".join(letter + stroke for letter in said)) == "unclear"
     assert read_answer(f"{said[0]}{stroke}{said[1:]}") == "unclear"

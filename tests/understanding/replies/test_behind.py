@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from phylactery_understanding.replies.behind import takes_back
+
+from tests.support.cases import each_case
 
 STATED = ("I live in Lima", "recuerda que vivo en Lima", "My name is Rodolfo", "soy alérgico a las nueces")
 TAKEN = (
@@ -26,7 +27,7 @@ KEPT = (
 )
 
 
-@pytest.mark.parametrize("later", TAKEN)
+@each_case("later", TAKEN)
 def test_a_later_part_that_takes_back_is_heard_wherever_it_begins(later: str) -> None:
     for stated in STATED:
         for between in (". ", "\n", "! ", " - "):
@@ -34,7 +35,7 @@ def test_a_later_part_that_takes_back_is_heard_wherever_it_begins(later: str) ->
         assert takes_back(f"{stated} {later}", [len(stated) + 1])
 
 
-@pytest.mark.parametrize("later", KEPT)
+@each_case("later", KEPT)
 def test_what_goes_on_takes_nothing_back(later: str) -> None:
     for stated in STATED:
         assert not takes_back(stated)
@@ -45,9 +46,7 @@ def test_a_text_of_very_many_parts_is_not_read_part_by_part() -> None:
     assert takes_back("a. " * 20_000)
 
 
-@pytest.mark.parametrize(
-    "later", ["🤔", "❌❌", "...", "!!", "¿?", "\u200b", "—", "❤️", "()", "***", "🤔\n❌❌", "\u202e", "👍🏽"]
-)
+@each_case("later", ["🤔", "❌❌", "...", "!!", "¿?", "\u200b", "—", "❤️", "()", "***", "🤔\n❌❌", "\u202e", "👍🏽"])
 def test_a_later_part_without_a_word_is_read(later: str) -> None:
     for stated in (*STATED, "🤔", '"x"'):
         for between in (". ", "\n", "\n\n"):

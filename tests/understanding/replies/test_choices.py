@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from phylactery_understanding.replies.choices import Choices, Question, read_choices
+
+from tests.support.cases import each_case
 
 FILES = [
     Question(["compra.txt", "pan", "false"], "escribir un archivo o añadirle líneas al final write a file"),
@@ -27,7 +28,7 @@ def answers(text: str, questions: list[Question]) -> str:
     return told + ("" if read.clear else "?")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "told"),
     [
         *(
@@ -148,7 +149,7 @@ def test_each_question_gets_the_answer_that_names_it(text: str, told: str):
     assert answers(text, FILES) == told
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "told"),
     [
         *(
@@ -236,7 +237,7 @@ def test_a_text_with_anything_unclear_has_no_yes_and_its_clear_no_counts(text: s
     assert answers(text, FILES) == told
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "told"),
     [
         ("yes to the mail, no to the file", "yn-"),
@@ -268,7 +269,7 @@ def test_words_for_both_that_may_be_a_time_are_doubt_where_a_time_is_asked():
     assert answers("sí a ambas", timed) == "yy"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "second", "text"),
     [
         ("a.txt", "sub/a.txt", "yes to a.txt"),
@@ -291,7 +292,7 @@ FOUR = [Question([f"{name}.txt", "x", "false"]) for name in "abcd"]
 TIMED = [*MIXED[:2], Question(["call Luis", "2026-12-01T09:00"], "poner un recordatorio set a reminder")]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("questions", "texts"),
     [
         # what follows what is left out may be left out too
@@ -414,7 +415,7 @@ def test_who_says_yes_to_only_two_refuses_neither():
     assert answers("not only the first", FILES) == "--?"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "second", "texts"),
     [
         ("todo.txt", "compra.txt", ("sí a todo", "todo sí", "no a todo")),

@@ -7,6 +7,8 @@ from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.retraction import read_retraction
 from phylactery_understanding.replies.stops import read_stop
 
+from tests.support.cases import each_case
+
 STOPS = """
 stop | STOP!!! | Para. | ¡para! | ¡Para ya! | basta ya, por favor | detente | Cancela | CANCELAR TODO | cancélalo todo
 cancel everything | please stop | stop it now | oye, para | no sigas | don't continue | mejor déjalo | olvida eso
@@ -36,7 +38,7 @@ def given(texts: list[str]) -> list[str]:
     return [text.strip() for text in texts if text.strip()]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "read"),
     [
         *((text, "stop") for text in given(STOPS)),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from phylactery_understanding.replies.talk import Talk, read_talk
 
+from tests.support.cases import each_case
 
-@pytest.mark.parametrize(
+
+@each_case(
     ("text", "kind"),
     [
         *((text, "greeting") for text in ("holaa q tal", "heyyy", "hey there", "buenas tardes, ¿todo bien?", "wenas")),
@@ -37,7 +39,7 @@ def test_help_may_have_a_topic(text: str, topic: str) -> None:
     assert read_talk(text) == Talk("help", topic)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

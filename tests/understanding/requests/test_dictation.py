@@ -10,8 +10,10 @@ from phylactery_understanding.language.text import tokenize
 from phylactery_understanding.requests.dictation import said_beside
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.cases import each_case
 
-@pytest.mark.parametrize(
+
+@each_case(
     ("text", "beside"),
     [
         ("hola y otro a bob@example.org diciendo chau", "y otro a bob@example.org"),
@@ -41,7 +43,7 @@ def test_what_is_said_beside_a_text_is_found(text: str, beside: str) -> None:
     assert said_beside(tokenize(text), lexicon()) == beside
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

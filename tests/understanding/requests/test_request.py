@@ -8,6 +8,7 @@ from phylactery_understanding.requests.model import Label
 from phylactery_understanding.requests.operators import left_open
 from phylactery_understanding.requests.parser import parse
 
+from tests.support.cases import each_case
 from tests.support.effort import assert_linear, assert_within
 
 
@@ -77,14 +78,14 @@ OPERATED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in OPERATED.items() for text in texts])
+@each_case(("kind", "text"), [(kind, text) for kind, texts in OPERATED.items() for text in texts])
 def test_an_operator_takes_the_request_back(kind: str, text: str) -> None:
     assert not any(
         one in {"delete", "borra", "borres", "borre", "borrar", "borras", "send", "email"} for one in clear(text)
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "Do not EVER, under any circumstances, delete old.txt",
@@ -121,9 +122,7 @@ def test_a_negation_that_says_why_takes_nothing_back(text: str) -> None:
     assert len(clear(text)) == 1
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "\n\n", "👍👍👍", "🔥", "???", "...", "¿¡", '"', "'", "«»", "-", "—", "1", "@", "#"]
-)
+@each_case("text", ["", " ", "\n\n", "👍👍👍", "🔥", "???", "...", "¿¡", '"', "'", "«»", "-", "—", "1", "@", "#"])
 def test_what_says_nothing_asks_for_nothing(text: str) -> None:
     assert clear(text) == []
 

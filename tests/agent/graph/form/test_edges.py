@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import pytest
 from langgraph.graph import START
 from phylactery_agent.graph.core.routing import targets_of
 from phylactery_agent.graph.form.builder import ENTRY, FORM_NODES, embedded, form_spec
@@ -19,6 +18,7 @@ from phylactery_forms.dialogue.routes import EDGES
 
 from tests.support.agent.forms import contact, state_of
 from tests.support.agent.graph import strict_saver
+from tests.support.cases import each_case
 
 
 def state(*, collected: bool = False, **changes: Any) -> GraphState:
@@ -95,6 +95,6 @@ def test_an_embedded_node_declares_the_targets_of_the_graph_around_it() -> None:
     assert targets_of(node) == ("Supervisor", "Finalizer")
 
 
-@pytest.mark.parametrize("name", list(FORM_NODES))
+@each_case("name", list(FORM_NODES))
 def test_every_node_has_the_name_of_the_seed(name: str) -> None:
     assert cast("Any", FORM_NODES[name]).__name__ == name

@@ -10,6 +10,7 @@ from phylactery_agent.rules.apart import read_apart
 from phylactery_agent.tools.registry import ToolRegistry
 
 from tests.support.agent.system import DONE, Person, System, approval_of, open_system
+from tests.support.cases import each_case
 
 APPEND = 'append "x" to p.txt'
 HELP = "what can you do?"
@@ -58,7 +59,7 @@ async def test_the_half_that_is_understood_is_done_and_the_other_is_answered(
     assert f"I didn't get “{APPEND}" not in reply
 
 
-@pytest.mark.parametrize(
+@each_case(
     "other",
     [
         *("no", "wait", "not yet", "never mind the file", "undo that", "don't", "actually forget it", "or not?"),

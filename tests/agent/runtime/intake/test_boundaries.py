@@ -11,6 +11,7 @@ import pytest_asyncio
 from phylactery_understanding.replies.talk import small_talk_in
 
 from tests.support.agent.system import System, open_system
+from tests.support.cases import each_case
 
 _people = count(1)
 MODULE = pytest.mark.asyncio(loop_scope="module")
@@ -41,15 +42,15 @@ def test_what_follows_any_other_message_is_an_aside(first: str) -> None:
     assert [text[start:stop].strip() for start, stop in small_talk_in(text, starts)][-1] == "gracias"
 
 
-@pytest.mark.parametrize("aside", ["gracias", "muchas gracias!", "thanks", "hola", "hi", "ok", "vale", "adiós", "👍"])
-@pytest.mark.parametrize("last", [True, False])
+@each_case("aside", ["gracias", "muchas gracias!", "thanks", "hola", "hi", "ok", "vale", "adiós", "👍"])
+@each_case("last", [True, False])
 def test_small_talk_in_a_message_of_its_own_belongs_to_no_other(aside: str, last: bool) -> None:
     text, starts = joined(*(("escribe en a.txt: hola", aside) if last else (aside, "escribe en a.txt: hola")))
     [(start, stop)] = small_talk_in(text, starts)
     assert text[start:stop].strip() == aside
 
 
-@pytest.mark.parametrize(
+@each_case(
     "second", ["no, gracias", "no thanks", "jajaja", "compra pan", "gracias, y otra cosa", "thanks?", "...", "espera"]
 )
 def test_what_may_take_back_or_say_more_stays(second: str) -> None:

@@ -17,6 +17,7 @@ from phylactery_chassis.errors import InvalidArgument, Unavailable
 
 from tests.support.agent.inspector import LocalInspector
 from tests.support.agent.system import Person, System
+from tests.support.cases import each_case
 
 KEY = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
 ANA = Owner("acme", "ana")
@@ -107,7 +108,7 @@ async def test_a_text_nobody_can_look_at_whole_is_refused_and_a_riskgate_that_re
         await edge.edge.take(ANA, "algo", turn_id="tu_1")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "rest"),
     [
         ("lee notas.txt, no guardes esto", "lee notas.txt"),
@@ -146,7 +147,7 @@ def test_a_person_says_that_nothing_is_to_be_kept_in_both_languages(text: str, r
     assert without_store_phrase(text) == rest
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "guarda esto",

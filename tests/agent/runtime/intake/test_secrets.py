@@ -15,6 +15,8 @@ from phylactery_agent.runtime.dispatch.process_registry import FolderLock, Folde
 from phylactery_agent.runtime.intake.redaction import MASK, mask
 from phylactery_agent.runtime.storage.sealing import KEY_FILE, Sealer, SealError
 
+from tests.support.cases import each_case
+
 
 @pytest.mark.parametrize("verb", ["APROBAR", "APPROVE"])
 def test_a_strict_reply_keeps_its_form_and_loses_its_code(verb: str) -> None:
@@ -42,7 +44,7 @@ def test_a_code_in_small_letters_or_in_groups_is_a_strict_reply_too(typed: str, 
     assert parse_reply(masked.text) is not None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "code"),
     [
         ("approve {id} K7Q2M5XDAB", "K7Q2M5XDAB"),
@@ -84,7 +86,7 @@ def test_a_reply_that_misses_the_grammar_is_none_but_its_code_is_not_kept(text: 
     assert "K7Q2M9XD" not in masked.text
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "APROBAR «{id}» «{code}»",
@@ -104,7 +106,7 @@ def test_a_reply_that_misses_the_grammar_is_none_but_its_code_is_not_kept(text: 
         "RECHAZAR {id} {code}",
     ],
 )
-@pytest.mark.parametrize("code", ["K7Q2MSXDAB", "k7q2msxdab", "KQRMSXDABC"])
+@each_case("code", ["K7Q2MSXDAB", "k7q2msxdab", "KQRMSXDABC"])
 def test_a_code_is_not_kept_however_a_reply_misses_the_grammar(text: str, code: str) -> None:
     masked = mask(text.format(id="ap_abcdefghijklmnopqrstuvwxyz", code=code))
     assert masked.code == ""
@@ -112,7 +114,7 @@ def test_a_code_is_not_kept_however_a_reply_misses_the_grammar(text: str, code: 
     assert MASK in masked.text
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "hola",

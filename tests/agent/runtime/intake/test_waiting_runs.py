@@ -25,6 +25,7 @@ from phylactery_chassis.util.ids import new_id
 from tests.agent.runtime.runs.test_steps import insert_old, postgres_or_sqlite, upgrade_to
 from tests.support.agent.stores import ANA, Stores
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of, runs_of
+from tests.support.cases import each_case
 from tests.support.databases.invariants import broken
 
 __all__ = ["postgres_or_sqlite"]
@@ -59,7 +60,7 @@ UNCLEAR = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("turn", "runs", "found"),
     [
         (said("lee a.txt"), [], None),
@@ -99,8 +100,8 @@ def test_a_message_is_for_the_run_it_answers_and_otherwise_for_one_of_its_own(tu
     assert (run and run.run_id) == found
 
 
-@pytest.mark.parametrize("reply", UNCLEAR)
-@pytest.mark.parametrize("words", ["sí", "yes, please", "no", "mejor no", "👍", "/approve", "/reject"])
+@each_case("reply", UNCLEAR)
+@each_case("words", ["sí", "yes, please", "no", "mejor no", "👍", "/approve", "/reject"])
 def test_an_answer_is_for_no_run_that_only_did_not_understand_where_another_asked(words: str, reply: str):
     lost, asks = active("lost", spoke=9, reply=reply), active("asks", spoke=7, reply="¿En qué archivo?")
     for runs, found in (([lost, ONE, TWO], TWO), ([lost, asks, ONE], asks), ([lost, ONE], ONE)):
