@@ -366,6 +366,7 @@ async def test_a_file_whose_values_lay_by_their_keys_keeps_them_all(tmp_path: Pa
             ("agent_inbox", "others"),
             ("agent_inbox", "message_starts"),
             ("agent_inbox", "over_share"),
+            ("agent_inbox", "sender_phone"),
             ("agent_inbox", "text_erased"),
             ("agent_threads", "handed_off"),
             ("agent_tool_calls", "content_hash"),
