@@ -136,4 +136,6 @@ def test_what_is_said_of_ones_number_besides_is_no_answer(subtests: pytest.Subte
     given = appointment(2)
     given.context = replace(given.context, own_phone="+34600111222")
     given.say("mejor el 612 345 678, este número no")
+    assert value(given, "phone") is None  # a no is over one of them: asked back
+    given.say("612 345 678")
     assert value(given, "phone") == "+34612345678"
