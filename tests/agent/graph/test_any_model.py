@@ -55,11 +55,11 @@ UNREAD: Final = (
     "Ana never answers my mail",
     "what would happen if I deleted everything?",
     "do you think I should write to the landlord?",
-    "what could I cook for dinner?",
+    "give me three ideas for dinner",
     "somebody ought to sort the invoices one day",
     "why is the sky blue?",
     "I might need a reminder, I am not sure yet",
-    "how do you say good morning in Italian?",
+    "translate 'good morning' into Italian",
     "the report is late again, as always",
     "how long do I boil an egg?",
     "you could have saved that earlier",
@@ -184,7 +184,6 @@ async def test_a_model_that_means_harm_does_and_claims_nothing(
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(strict=True, reason="the gate's grammar takes the goal of 'give' and 'translate' for a file's name")
 async def test_a_goal_that_is_no_file_makes_no_write_of_a_request(tmp_path: Path) -> None:
     words = ("give me three ideas for dinner", "translate 'good morning' into Italian")
     with model_server() as server:

@@ -162,8 +162,8 @@ class Argument:
 
     ``role`` is the catalog's. ``items`` are the listed things whose id a text in the value is: the user may have named
     it by another field. ``default`` says that the value is the schema's default; ``choices`` are the values allowed.
-    ``shared`` are the listed things that have exactly the same list in a field of the argument's name, each with its
-    listing: the user may have named one of them.
+    ``file`` says that it names a file that the call changes. ``shared`` are the listed things that have exactly the
+    same list in a field of the argument's name, each with its listing: the user may have named one of them.
     """
 
     name: str
@@ -173,6 +173,7 @@ class Argument:
     items: tuple[Found, ...] = ()
     default: bool = False
     choices: tuple[str, ...] = ()
+    file: bool = False
     shared: tuple[tuple[Item, Listing], ...] = ()
 
 

@@ -51,6 +51,11 @@ TELLING: Final = frozenset({"tell", "ask", "notify", "reply", "greet", "report",
 _OF_OTHERS: Final = ("source", "goal", "report")
 """Classes of the words that begin the head of a text, as whose it is: from the newsletter, según Ana."""
 _WHOSE: Final = ("source", "report")
+_KEPT: Final = frozenset({"remember", "remind"})
+_KEEPING: Final = frozenset({"remember", "remind", "record", "learn", "notify", "wake", "schedule", "book"})
+_COMPOSING: Final = frozenset({"compose", "make", "create", "draft", "write"})
+_MINE: Final = word_set("for_me")
+_REWORDING: Final = word_set("rewording")
 _LEADS: Final = ("please", "greet", "polite")
 
 
@@ -205,6 +210,8 @@ def _told(request: Request, call: Call) -> bool:
         meant = {meaning for one in texts[at:] for verb in words.verb(one) for meaning in verb.meanings}
         if "forget" in meant or ("remember" in meant and any(words.holds("negation", one) for one in texts[at:])):
             return False  # forget that; you need not remember it
+        if at < len(texts) and texts[at] in _REWORDING:
+            return False
         if _is_announced(clause[at:], words) or (at < len(texts) and words.match("idiom", texts, at)):
             return False
         said.extend(clause[at:])
@@ -230,8 +237,23 @@ def _is_of_others(ask: Ask) -> bool:
     return bool(named) and any(ask.of(Label.CONTENT, Label.QUOTE)) and not read_times(ask.before).features
 
 
+def _is_for_reader(ask: Ask, call: Call) -> bool:
+    """Return True if an ask is for words that the requester gets now, and the call keeps them or reminds of them.
+
+    Give me ideas for tomorrow, prepare a menu for Friday: what names a memory, a reminder or a note asks to keep it.
+    """
+    if call.effects.isdisjoint(_KEPT) or not ask.verb.meanings.isdisjoint(_KEEPING) or _hears(ask, call):
+        return False
+    if not call.nouns.isdisjoint(ask.stems):
+        return False
+    verb = ask.labels.index(Label.VERB)
+    mine = ask.verb.joined in _MINE or any(one.text in _MINE for one in ask.tokens[verb + 1 : verb + 2])
+    made = not ask.verb.meanings.isdisjoint(_COMPOSING) and "put" not in ask.verb.meanings
+    return mine or (made and any(one.text in ARTIFACTS for one in ask.tokens))
+
+
 def _by(request: Request, ask: Ask, call: Call) -> Understanding:
-    if not same_effect(ask, call):
+    if not same_effect(ask, call) or _is_for_reader(ask, call):
         return NOTHING
     said = tuple(one.raw for one in ask.tokens[:12])
     whole = _whole_fault(request, call)

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from phylactery_understanding.calls.match import MODE_FLAGS, Match
+from phylactery_understanding.calls.places import names_file
 from phylactery_understanding.calls.proposal import CURRENCIES, Argument, is_named, plain_name
 from phylactery_understanding.language.numbers import amounts_at, readings
 from phylactery_understanding.language.text import STEM, Kind, fold, is_disguised, is_file_name, tokenize, written
@@ -44,7 +45,7 @@ def accounts_for(match: Match, value: Any, argument: Argument) -> bool:
     if not inside and any(one != " " and (one.isspace() or not one.isprintable()) for one in text):
         return False
     return (
-        has_name(match, text, inside=inside)
+        (has_name(match, text, inside=inside) and (not argument.file or names_file(match, text)))
         or grants(match, text, argument)
         or has_currency(match, text)
         or (not inside and argument.role not in {"principal", "url"} and match.holds(text))

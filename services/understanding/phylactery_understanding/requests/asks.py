@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from phylactery_understanding.language.lexicon import Lexicon, Verb
@@ -27,6 +28,7 @@ _PLACING: Final = frozenset({"write", "put"})
 _PARTING: Final = word_set("parting_particles")
 _MINDED: Final = word_set("minded_things")
 _HELD: Final = word_set("held")
+_BECOMING: Final = frozenset({"into"})
 
 
 def read_ask(words: Lexicon, clause: list[Token], verb: int, before: Sequence[Token], topic: Token | None) -> Ask:
@@ -68,8 +70,13 @@ def read_ask(words: Lexicon, clause: list[Token], verb: int, before: Sequence[To
     )
     if compared is not None:
         labels[compared[1] :] = [Label.SOURCE] * (len(labels) - compared[1])
-    if not ask.verb.meanings.isdisjoint(TURNING):
+    turned = ask.verb.meanings & TURNING
+    if turned:
         _mark_source(ask)
+    if "convert" in turned and any(
+        one.text in _BECOMING and label is Label.GOAL for one, label in zip(clause, labels, strict=True)
+    ):
+        ask.verb = chosen = replace(chosen, meanings=turned)  # turn it into a poem ends nothing, as turn it off does
     said = {
         one.text
         for at, one in enumerate(clause)

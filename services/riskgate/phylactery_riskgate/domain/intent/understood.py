@@ -306,6 +306,7 @@ def _call(index: TaskIndex, tool: CatalogTool, bound: BoundCall, role: Roles, me
             items=_items(index, value, message, person=role(f"/{name}") in _PERSONS),
             default=_is_default(schema.get(name), value),
             shared=_shared(index, name, value),
+            file=f"/{name}" in tool.paths and tool.effect != "read",
             choices=tuple(map(str, schema.get(name, {}).get("enum", ()))) if isinstance(schema.get(name), dict) else (),
         )
         for name, value in as_said(tool, bound.arguments).items()
