@@ -135,7 +135,7 @@ def test_who_cancels_a_run_does_not_wait_for_its_model(modelled: Stack, server: 
         assert lines(modelled) == []
 
 
-@pytest.mark.parametrize(("words", "kept"), [("read log.txt", True), ("do not store this: read log.txt", False)])
+@pytest.mark.parametrize(("words", "kept"), [("explain log.txt", True), ("do not store this: explain log.txt", False)])
 def test_of_a_turn_that_is_not_to_be_stored_no_reply_is_kept_even_while_it_runs(
     modelled: Stack, server: ModelServer, words: str, kept: bool
 ) -> None:
