@@ -85,7 +85,7 @@ class _Handlers(grpc.GenericRpcHandler):
             try:
                 for one in await received(requests, context):
                     yield await _one(one, context)
-            except asyncio.CancelledError:
+            except (asyncio.CancelledError, GeneratorExit):  # the latter if the caller left while a message was sent
                 wire.cancelled.set()
                 raise
 
