@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.support.cases import each_case
+from tests.support.ci import environment_apart
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = """
@@ -47,7 +49,8 @@ def test_a_row_of_another_length_is_refused() -> None:
 def test_what_fails_is_named_and_hides_no_other(tmp_path: Path) -> None:
     (tmp_path / "test_one.py").write_text(TABLE)
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", tmp_path]
-    said = subprocess.run([*words, tmp_path], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    run = partial(subprocess.run, cwd=ROOT, env=environment_apart(), capture_output=True, text=True, timeout=120)
+    said = run([*words, tmp_path], check=False)
     assert said.returncode == 1, said
     assert re.findall(r"AssertionError: (\w+)", said.stdout) == ["14b", "25c"]
     assert "[one] (first=1, second=4, third='b')" in said.stdout

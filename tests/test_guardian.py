@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.ci import environment_apart
 from tests.support.processes.guardian import run_folder
 from tests.support.servers import postgres
 
@@ -65,8 +65,7 @@ def test_an_interrupted_run_leaves_no_process_and_no_cluster(
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
     (tmp_path / "conftest.py").write_text("from tests.conftest import *\n")
     (tmp_path / "test_one.py").write_text(textwrap.dedent(HANGING))
-    hidden = {"PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_TESTRUNUID"}
-    env = {name: value for name, value in os.environ.items() if name not in hidden} | {"PYTHONPATH": str(ROOT)}
+    env = environment_apart() | {"PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-c", PYTEST, "-p", "no:cacheprovider", *options]
     run = subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
@@ -128,8 +127,8 @@ def test_a_run_keeps_its_temporary_files_in_a_folder_that_is_gone_with_it(tmp_pa
         "    tempfile.mkdtemp()\n"
         f"    pathlib.Path({str(tmp_path / 'said')!r}).write_text(tempfile.gettempdir())\n"
     )
-    hidden = {"PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_TESTRUNUID", "TMPDIR"}
-    env = {name: value for name, value in os.environ.items() if name not in hidden} | {"PYTHONPATH": str(ROOT)}
+    env = environment_apart() | {"PYTHONPATH": str(ROOT)}
+    env.pop("TMPDIR", None)
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), "-n", "0"]
     subprocess.run([*words, str(tmp_path)], cwd=tmp_path, env=env, check=True, stdout=subprocess.DEVNULL)
     folder = Path((tmp_path / "said").read_text())

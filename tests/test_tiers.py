@@ -58,7 +58,7 @@ def test_unsteady(name):
 def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]:
     """Run a folder of tests as CI runs a tier."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_TESTRUNUID", "PYTEST_CURRENT_TEST"):
+    for name in ci.OF_THE_RUN:
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "pytest.ini").write_text(
         "[pytest]\nmarkers =\n  slow\n  timing\n  nightly\naddopts = --import-mode=importlib\n"
@@ -306,7 +306,7 @@ def test_it():
 def test_every_tier_looks_for_its_tests_where_they_are():
     """A run without a tier fails where a file has a test of a tier that leaves it out."""
     words = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(words, cwd=ROOT, env=ci.environment_apart(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-2_000:]
 
 

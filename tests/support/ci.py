@@ -29,6 +29,8 @@ TESTS_FAILED: Final = 1
 """pytest's exit code for a run in which tests failed."""
 TARGETS: Final = {"first": "test", "timing": "test-timing", "slow": "test-slow", "nightly": "test-nightly"}
 """The make target of each tier."""
+OF_THE_RUN: Final = {"PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_TESTRUNUID", "PYTEST_CURRENT_TEST"}
+"""What a run tells the processes below it."""
 
 
 @dataclass
@@ -43,6 +45,11 @@ class Run:
     flaky: list[str] = field(default_factory=list)
     broken: str = ""
     """Why the tier could not be run to its end; empty if it was."""
+
+
+def environment_apart() -> dict[str, str]:
+    """Return this environment for a pytest that a test starts: the options of the run around it are not its own."""
+    return {name: value for name, value in os.environ.items() if name not in OF_THE_RUN}
 
 
 def run_tier(tier: str, command: Sequence[str], alone: Sequence[str], cwd: Path) -> Run:
