@@ -23,6 +23,7 @@ from phylactery_agent.rules.slots import (
     MOST_ITEM_WORDS,
     address_in,
     body_after,
+    body_for,
     fact_in,
     file_named,
     item_in,
@@ -264,9 +265,9 @@ def _append(text: str, said: Said, language: Language) -> _Made:
 
 def _write(text: str, said: Said, language: Language) -> _Made:
     del said
-    names = [one.raw for one in tokenize(text) if one.kind is Kind.LITERAL and is_file_name(one.raw)]
-    body = body_after(text)
-    if len(names) != 1 or not body:
+    names = list(dict.fromkeys(_names(text)))
+    body = body_for(text, names[0]) if len(names) == 1 else ""
+    if not body:
         return _Made(missing="ask_write")
     form = {"es": "escribe {} en {}", "en": "write {} to {}"}[language]
     return _Made((form.format(body if '"' in body else f'"{body}"', names[0]),))

@@ -71,6 +71,10 @@ _BODY: Final = chat_expression(
     r"(?is)(?:\b(?:saying|that\s+says|says|with\s+the\s+text|with|telling\s+(?:him|her|them)|to\s+say|diciendo(?:le)?|que\s+diga|con|con\s+el\s+texto"
     r"|avisando(?:le)?(?:\s+de)?)(?:\s+(?:that|que))?\s*:?\s+|:\s+|\b(?:that|que)\s+)(?P<body>.+)$"
 )
+_DESTINATION: Final = expression(
+    r"(?i)[\s,]+(?:in|into|to|on|as|called|named|en|a|al|como|llamad[oa])\s+"
+    r"(?:(?:a|the|my|un|el|mi)\s+)?(?:(?:file|archivo|fichero)\s+)?$"
+)
 _ADDRESS: Final = expression(r"[^\s@\"'«»“”<>]+@[^\s@\"'«»“”<>:,]+\.\pL{2,}")
 _NEW_NAME: Final = expression(
     r"(?i)\b(?:to|as|into|instead\s+of|called|named|a|por|en|como)\s+(?P<name>[\w/-]+\.\w{1,8})\b"
@@ -156,6 +160,16 @@ def body_after(text: str) -> str:
     """Return the text that a message dictates, empty if it dictates none."""
     found = next(_BODY.finditer(unaccented(text)), None)
     return "" if found is None else text[slice(*found.span(1))].strip()
+
+
+def body_for(text: str, name: str) -> str:
+    """Return the text that a message dictates for a file, empty if the file's name stands within it."""
+    body = body_after(text)
+    bare = body.rstrip(" .!?\"'”»")
+    if bare.endswith(name):
+        named = next(_DESTINATION.finditer(bare[: -len(name)]), None)
+        body = "" if named is None else bare[: named.start()].strip()
+    return "" if name in body and '"' not in body else body
 
 
 def address_in(text: str) -> str:
