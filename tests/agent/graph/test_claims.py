@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from phylactery_agent.graph.llm.claims import claims_of, judged, wanted_by
+from phylactery_agent.graph.llm.claims import claims_of, judged, promises, wanted_by
 from phylactery_agent.i18n.texts import say
 from phylactery_agent.ports import LedgerRow
 
@@ -170,6 +170,9 @@ def test_what_claims_none(sentence: str) -> None:
         ("write me a poem", ()),
         ("write a haiku about email", ()),
         ("draft an email to Bob about Friday", ()),
+        ("make a packing list with socks in trip.txt", ("write",)),
+        ("prepara un menú en menu.txt", ("write",)),
+        ("make a list of five rivers", ()),
         ("how do I send an email?", ()),
         ("what is in a.txt?", ()),
         ("¿qué pone en mis notas?", ()),
@@ -223,3 +226,29 @@ def test_what_one_ask_of_two_came_to_says_nothing_about_the_other() -> None:
     assert judged("I wrote hello to a.txt. Bob has it now.", wanted, {"write", "other"}).false == {"send"}
     assert judged("I wrote it to a.txt, but could not send it.", wanted, {"write", "other"}).false == set()
     assert judged("Both are done.", wanted, {"write", "send", "other"}).false == set()
+
+
+def test_a_promise_that_asks_for_no_more_than_a_yes_is_as_false_as_a_report(subtests: pytest.Subtests) -> None:
+    wanted = wanted_by("write hello to a.txt")
+    for reply in (
+        "I'm going to write the note. Would you like that?",
+        "I will save hello now?",
+        "I can do that! Let me write it. Is that ok?",
+        "I'll put it there. Anything else?",
+        "Voy a escribirlo. ¿Te parece bien?",
+        "Lo guardaré en a.txt. ¿Algo más?",
+    ):
+        with subtests.test(reply):
+            found = judged(reply, wanted, set())
+            assert (found.false, promises(found.kept)) == ({"write"}, False)
+            assert judged(reply, wanted, {"write", "other"}).false == set()
+    for reply in (
+        "I'll write that. Which file should it go to?",
+        "I will save it once you name the file. What is it called?",
+        "I'll write it, but I couldn't reach the disk.",
+        "I'm going to need the text. Could you tell me?",
+        "Should I overwrite it?",
+        "Lo guardaré. ¿Cómo se llama el archivo?",
+    ):
+        with subtests.test(reply):
+            assert judged(reply, wanted, set()).false == set()

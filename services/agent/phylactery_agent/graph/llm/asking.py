@@ -10,7 +10,7 @@ from phylactery_agent.graph.core.events import reply_id
 from phylactery_agent.graph.core.output_inspection import Deltas, quoting
 from phylactery_agent.graph.core.state import AgentState, PlannedStep, asked_of_rules, meant_in
 from phylactery_agent.graph.llm import prompts, proposals
-from phylactery_agent.graph.llm.claims import Claims
+from phylactery_agent.graph.llm.claims import Claims, promises
 from phylactery_agent.graph.llm.conversation import clean, conversation, corrected, goal_block, plan_block, shown_in
 from phylactery_agent.graph.llm.drafts import Drafted, model_tools, read_calls
 from phylactery_agent.i18n.texts import say
@@ -108,10 +108,10 @@ def _ruled(state: AgentState, context: TurnContext) -> list[PlannedCall]:
 async def is_chatter(state: AgentState, context: TurnContext, said: str) -> bool:
     """Return True if a model only says something where the rules know what is asked for: that is no answer to it.
 
-    A question of the model's waits for its reply, and of attachments the rules know only that they are there. A search
-    that names no file may be meant for the model: "search for cats".
+    A question of the model's waits for its reply, unless it only promises what was asked for, and of attachments the
+    rules know only that they are there. A search that names no file may be meant for the model: "search for cats".
     """
-    if said.rstrip().endswith(_ASKS) or state["incoming"].get("attachments"):
+    if (said.rstrip().endswith(_ASKS) and not promises(said)) or state["incoming"].get("attachments"):
         return False
     calls = await read_by_rules(state, context)
     return bool(calls) and not all(map(_may_be_meant_for_model, calls))

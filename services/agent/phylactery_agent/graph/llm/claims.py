@@ -87,6 +87,7 @@ _ASKED: Final[tuple[tuple[Kind, frozenset[str], Kind | None], ...]] = (
     ("write", frozenset({"write", "add", "create", "record", "put", "append", "edit", "rename", "update"}), "write"),
     ("remind", frozenset({"schedule", "create", "add", "put"}), "remind"),
     ("write", frozenset({"record", "remember"}), None),
+    ("write", frozenset({"make", "compose", "draft"}), "write"),
     ("other", frozenset({"pay", "book", "reserve", "order", "buy", "transfer", "publish", "deploy", "stop"}), None),
 )
 """The kind of effect of an ask, by its verb's meanings and the object it must name; the first match counts."""
@@ -152,6 +153,29 @@ _HOLLOW: Final = expression(
     r"(?:no\s+queda\s+)?ni\s+rastro|puedes|podrás)\b"
 )
 """Denials and abilities that do not retract the claim."""
+_PROMISE: Final = expression(
+    r"(?i)\b(?:(?:I|we)(?:['’]ll|\s+will)|(?:I['’]m|I\s+am|we['’]re|we\s+are)\s+(?:going|about)\s+to|let\s+me)\s+"
+    r"(?:(?:now|just|then|also|quickly|go\s+ahead\s+and)\s+)*"
+    r"(?:make|create|write|save|add|put|send|e-?mail|mail|set|schedule|remind|delete|remove|store|note|record|update|"
+    r"append|copy|rename|move|book|pay|prepare|do)\b"
+    r"|\b(?:(?:voy|vamos)\s+a|d[eé]jame(?:\s+que)?)\s+(?:hacer|crear|escribir|guardar|añadir|apuntar|anotar|poner|enviar|"
+    r"mandar|programar|recordar|borrar|eliminar|preparar|actualizar|copiar|renombrar|mover|reservar|pagar)(?:[tlms]\pL+)?(?:[^\pL]|$)"
+    r"|\b(?:haré|crearé|escribiré|guardaré|añadiré|apuntaré|anotaré|pondré|enviaré|mandaré|programaré|recordaré|borraré|"
+    r"eliminaré|prepararé|actualizaré|copiaré|moveré|reservaré|pagaré)(?:[^\pL]|$)"
+)
+"""Announcements of an effect: of what was asked for and did not happen, they are as false as a report."""
+_CONDITION: Final = expression(
+    r"(?i)(?:^|[^\pL])(?:if|once|when|after|unless|until|as\s+soon\s+as|si|cuando|una\s+vez|en\s+cuanto|hasta\s+que)(?:[^\pL]|$)"
+)
+_DENIES: Final = expression(
+    r"(?i)\b(?:no|not|never|nothing|cannot|unable|unfortunately|sorry|fail(?:ed|s)?|refused|blocked|denied|"
+    r"nunca|nada|tampoco|imposible|lo\s+siento|lamento|por\s+desgracia)(?:[^\pL]|$)|n['’]t(?:[^\pL]|$)"
+)
+_ASKS_FOR: Final = expression(
+    r"(?i)(?:^|[^\pL])(?:what|which|who|whom|whose|when|where|why|how|or|tell|give|name|send\s+me|qué|cuál|cuáles|quién|quiénes|"
+    r"cuándo|dónde|cómo|cuánto|cuánta|cuántos|cuántas|o|dices|das|dime|dame|indicas)(?:[^\pL]|$)"
+)
+"""Words of a question that is about more than a yes: something that the request left open."""
 _CLOSING: Final = expression(
     r"(?i)\b(?:anything|something|what)\s+else\b|\b(?:too|as\s+well|also)\W*$|[^\pL](?:también|además)\W*$|"
     r"\balgo\s+más\b|\b(?:let\s+me\s+know|just\s+ask|avísame|dime)\s+(?:if|when|si|cuando)\b|"
@@ -275,7 +299,7 @@ class Claims:
             if sentence not in self._seen:  # streamed text is checked repeatedly
                 self._seen[sentence] = claims_of(sentence, self._wanted)
             wrong = self._seen[sentence] - done or (not done and _any((_GENERIC,), sentence))
-            if wrong or (missing and not is_open(sentence)):
+            if wrong or (missing and (not is_open(sentence) or _is_promise(sentence))):
                 break
             kept += sentence
         return kept
@@ -301,7 +325,8 @@ def judged(text: str, wanted: Wanted, done: set[Kind], earlier: Collection[Kind]
     true = done | (set(earlier) - set(wanted.asks))
     missing = wanted.missing(done)
     false = {kind for _, kinds in told for kind in kinds} - true
-    if missing and not any(is_open(sentence) for sentence, _ in told):
+    promised = bool(missing) and promises(text)
+    if missing and (promised or not any(is_open(sentence) for sentence, _ in told)):
         false |= missing
     elif any(not kinds and _any((_GENERIC,), one) and not is_open(one) for one, kinds in told):
         false |= missing or ({"other"} if wanted.agrees and not true else set())
@@ -311,7 +336,9 @@ def judged(text: str, wanted: Wanted, done: set[Kind], earlier: Collection[Kind]
     kept = "".join(
         sentence
         for sentence, kinds in each
-        if not kinds - true and (kinds or is_open(sentence) or not _any((_OUTCOME, _GENERIC), sentence))
+        if not kinds - true
+        and (kinds or is_open(sentence) or not _any((_OUTCOME, _GENERIC), sentence))
+        and not (promised and (_is_promise(sentence) or _is_question(sentence)))
     )
     return Judged(false, kept.strip())
 
@@ -333,6 +360,25 @@ def claims_of(sentence: str, wanted: Wanted = NOTHING) -> set[Kind]:
         if _any(alone[:forms], said) or (beside is not None and _names(kind, said) and _any(beside[:forms], said)):
             found.add(kind)
     return found - {"write"} if "remind" in found else found
+
+
+def promises(text: str) -> bool:
+    """Return True if a reply announces an effect, and neither denies one nor asks for anything but a yes."""
+    said = [(one, _HOLLOW.sub(" … ", _QUOTE.sub(" … ", one))) for one in _sentences(_without_draft(text))]
+    return any(_is_promise(one) for one, _ in said) and not any(
+        _any((_DENIES,), bare)
+        or (_is_question(one) and not _is_promise(one) and _any((_ASKS_FOR,), bare) and not _any((_CLOSING,), bare))
+        for one, bare in said
+    )
+
+
+def _is_promise(sentence: str) -> bool:
+    said = _QUOTE.sub(" … ", sentence)
+    return _any((_PROMISE,), said) and not _any((_CONDITION,), said)
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip(" \n\"'”»)").endswith("?")
 
 
 def is_open(sentence: str) -> bool:
