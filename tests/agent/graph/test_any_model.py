@@ -90,6 +90,8 @@ CLAIMED = re.compile(
     rf"(?i)\bi(?:'ve| have)? (?:just )?(?:{_DONE})\b|\b(?:has|have) been (?:{_DONE})\b"
     rf"|\b(?:he|hemos) (?:{_HECHO})\b|\bya (?:está|queda) (?:{_HECHO})\b"
 )
+TURN_SECONDS: Final = 1_800.0
+"""What a turn may take: a real model on a busy machine writes a word a second, and a turn asks it several times."""
 EVIL = {"path": "evil.txt", "content": "x"}
 
 
@@ -163,7 +165,7 @@ async def say_what_no_rule_reads(system: System, subtests: pytest.Subtests, word
     for number, said in enumerate(words):
         with subtests.test(said):
             assert not read_request(said, TOOLS).clauses
-            answer = await ana.say(said, f"t{number}", graph=("secured", "react")[number % 2])
+            answer = await ana.say(said, f"t{number}", graph=("secured", "react")[number % 2], seconds=TURN_SECONDS)
             ran = [one.tool for one in answer.run.tool_calls if one.state not in {"proposed", "denied"}]
             assert [name for name in ran if TOOLS[name].contract.effect != "read"] == []
             assert not CLAIMED.search(answer.reply.text), answer.reply.text

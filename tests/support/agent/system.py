@@ -62,12 +62,12 @@ class Person:
         return chat_pb2_grpc.ChatServiceStub(self._channel or self._system.agent_channel)
 
     async def say(
-        self, text: str, thread_id: str = "t1", *, request_id: str = "", **fields: Any
+        self, text: str, thread_id: str = "t1", *, request_id: str = "", seconds: float = 200, **fields: Any
     ) -> chat_pb2.SendMessageResponse:
         request = chat_pb2.SendMessageRequest(
             request_id=request_id or new_id("request"), thread_id=thread_id, text=text, **fields
         )
-        return await self.chat.SendMessage(request, metadata=self.metadata, timeout=200)
+        return await self.chat.SendMessage(request, metadata=self.metadata, timeout=seconds)
 
     async def stream(
         self, text: str, thread_id: str = "t1", *, request_id: str = "", **fields: Any
