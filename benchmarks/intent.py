@@ -9,6 +9,10 @@ several sentences and continued dialogues, written by somebody who did not know 
 file of such cases, or a folder of them, played in its place; a folder ``catalogs`` and a ``stakes.yaml`` beside it are
 taken for the catalogs that it names. A case whose request should be carried out is "natural", one whose call the
 person does not want is "negative": by its id (``nat-…``, ``neg-…``), or, without such an id, by its field ``half``.
+
+INTENT_MODEL_BASE_URL and INTENT_MODEL name a real model whose interpretations are used as the agent would use them; its
+lines (``…_model_…``) are printed only then. INTENT_MODEL_CASES is how many cases of each corpus it reads, at most and
+evenly spread.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from shutil import copytree, ignore_patterns
@@ -44,11 +48,13 @@ from phylactery_understanding.requests.parser import parse
 from benchmarks.corpora import folder
 from benchmarks.interpreting import lying_interpretation
 from benchmarks.measure import emit
+from benchmarks.model_interpretations import Reader, open_reader
 
 Case = dict[str, Any]
 Interpreter = Callable[[Case], Sequence[Interpretation | None]]
 
 _CORPUS: Final = "INTENT_CORPUS"
+_MODEL_CASES: Final = "INTENT_MODEL_CASES"
 _SENTENCES: Final = Path(__file__).parent / "data" / "intent" / "sentences.jsonl"
 _SELF: Final = "self"
 _READERS: Final[Mapping[str, Interpreter | None]] = {
@@ -81,6 +87,15 @@ class _Played:
         return self.said == "ALLOW" and self.case["want"] != "ALLOW" and self.case["effect"] != "read"
 
 
+@dataclass(slots=True)
+class _ByModel:
+    """What was decided where a real model read the words, and how many messages it gave an interpretation of."""
+
+    played: list[_Played] = field(default_factory=list)
+    messages: int = 0
+    interpreted: int = 0
+
+
 async def run() -> None:
     """Print the lines, or report on standard error that the data is missing."""
     home = folder("intent")
@@ -103,8 +118,29 @@ async def run() -> None:
         for reader, interpreter in _READERS.items():
             played = [_decide(engines[one.get("catalog", "default")], one, today, interpreter) for one in cases[prefix]]
             _figures(f"{prefix}{reader}", played, about, has_bars=prefix == "intent", alone=not reader)
+    async with open_reader() as read:
+        if read is not None:
+            for prefix, (_, about) in corpora.items():
+                decided = await _by_model(cases[prefix], engines, today, read)
+                emit(f"{prefix}_model_interpreted", decided.interpreted, "messages", of=decided.messages, **about)
+                _figures(f"{prefix}_model", decided.played, about, has_bars=False, alone=False)
     _times()
     _call_times()
+
+
+async def _by_model(
+    cases: Sequence[Case], engines: Mapping[str, DecisionEngine], today: date, read: Reader
+) -> _ByModel:
+    """Decide the calls of some cases, spread evenly, with a real model's interpretations."""
+    most = int(os.environ.get(_MODEL_CASES) or len(cases))
+    found = _ByModel()
+    for one in cases[:: max(1, -(-len(cases) // most))]:
+        engine = engines[one.get("catalog", "default")]
+        meant = await read(one["messages"], engine.bundle.tools.values())
+        found.messages += len(meant)
+        found.interpreted += sum(one is not None for one in meant)
+        found.played.append(_decide(engine, one, today, lambda _case, meant=meant: meant))
+    return found
 
 
 def _folder_of(path: Path) -> Path:
