@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 from typing import Any, Final
@@ -139,8 +140,13 @@ async def _by_model(
         meant = await read(one["messages"], engine.bundle.tools.values())
         found.messages += len(meant)
         found.interpreted += sum(one is not None for one in meant)
-        found.played.append(_decide(engine, one, today, lambda _case, meant=meant: meant))
+        found.played.append(_decide(engine, one, today, partial(_given, meant)))
     return found
+
+
+def _given(meant: Sequence[Interpretation | None], case: Case) -> Sequence[Interpretation | None]:
+    del case
+    return meant
 
 
 def _folder_of(path: Path) -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Final, cast
+from typing import Final
 
 from phylactery_agent.app import open_models
 from phylactery_agent.llm_client.request import Spent
@@ -91,7 +91,7 @@ def _spec(tool: CatalogTool) -> ToolSpec:
         descriptions={"en": tool.description, "es": tool.description_es},
         schema=tool.schema,
         args_model=BaseModel,
-        contract=Contract(tool.risk, cast("str", tool.effect), tool.idempotency),
+        contract=Contract(tool.risk, tool.effect, tool.idempotency),
         verbs=(),
         patterns=(),
         examples=(),
