@@ -71,11 +71,11 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Run]
     return run
 
 
-def selected(tmp_path: Path, tier: str) -> set[str]:
+def selected(tmp_path: Path, *options: str) -> set[str]:
     (tmp_path / "test_one.py").write_text(TIERED)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n  slow\n  timing\n  nightly\n")
     done = subprocess.run(
-        [*PYTEST, "--collect-only", "--tier", tier],
+        [*PYTEST, "--collect-only", *options],
         cwd=tmp_path,
         env={"PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -95,7 +95,13 @@ def selected(tmp_path: Path, tier: str) -> set[str]:
     ],
 )
 def test_every_test_is_of_one_tier(tmp_path: Path, tier: str, tests: set[str]):
-    assert selected(tmp_path, tier) == tests
+    assert selected(tmp_path, "--tier", tier) == tests
+
+
+def test_without_a_tier_what_takes_hours_runs_only_where_it_is_named(tmp_path: Path):
+    others = {"test_quick", "test_slow", "test_timing", "test_both[file]", "test_both[server]"}
+    assert selected(tmp_path) == selected(tmp_path, "test_one.py") == others
+    assert selected(tmp_path, "test_one.py::test_nightly") == {"test_nightly"}
 
 
 @pytest.mark.parametrize(

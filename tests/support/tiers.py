@@ -1,7 +1,8 @@
 """The tiers of the suite, a pytest plugin: which test is of which, what failed, what is too long for the first one.
 
 ``pytest --tier NAME`` runs one tier. A test's markers say where it belongs, by what it was measured to take (see
-tests/README.md); without the option every test runs.
+tests/README.md). Without the option all run but those of the nightly tier, which take hours of both cores: they run with
+``--tier nightly``, or where a test is named, ``FILE::TEST``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Final
 import pytest
 
 FIRST: Final = "first"
-TIERS: Final = ("nightly", "timing", "slow", FIRST)
+NIGHTLY: Final = "nightly"
+TIERS: Final = (NIGHTLY, "timing", "slow", FIRST)
 """In this order: a test with several of these markers belongs to the first of them."""
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 LONG_SECONDS: Final = 3.0
@@ -46,7 +48,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist appends the groups to the ids afterwards
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests of other tiers, where one was asked for; otherwise make sure that each tier finds its own.
+    """Deselect the tests of tiers that were not asked for, and make sure that each tier finds its own.
 
     Those of a file that share what it starts run in one worker: in three of them it would be started three times.
     """
@@ -55,10 +57,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             raise pytest.UsageError(
                 f"{path}: has a test of the tier {tier}, which a run of that tier does not look for"
             )
-    if tier := config.option.tier:
-        others = [item for item in items if tier_of(item) != tier]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if tier_of(item) == tier]
+    named = any("::" in one for one in config.args)
+    asked = {config.option.tier} if config.option.tier else {*TIERS} if named else {*TIERS} - {NIGHTLY}
+    config.hook.pytest_deselected(items=[item for item in items if tier_of(item) not in asked])
+    items[:] = [item for item in items if tier_of(item) in asked]
     for item in items:
         if shares(item) and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
