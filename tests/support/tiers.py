@@ -1,8 +1,8 @@
 """The tiers of the suite, a pytest plugin: which test is of which, what failed, what is too long for the first one.
 
 ``pytest --tier NAME`` runs one tier. A test's markers say where it belongs, by what it was measured to take (see
-tests/README.md). Without the option all run but those of the nightly tier, which take hours of both cores: they run with
-``--tier nightly``, or where a test is named, ``FILE::TEST``.
+tests/README.md). Without the option all run but those of the nightly tier, which hold both cores for hours: they run
+with ``--tier nightly``, or where a test is named, ``FILE::TEST``.
 """
 
 from __future__ import annotations
