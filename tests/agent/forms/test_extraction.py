@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from phylactery_agent.graph.form.extraction import ModelExtractor
+from phylactery_agent.graph.form.extraction import RULES, VERSION, ModelReader
+from phylactery_agent.graph.form.extraction import THANKS as THANKS_PROMPT
 from phylactery_agent.ports import ModelReply
 from phylactery_agent.ports.model import ModelBudgetError, ModelUnavailableError
 from phylactery_forms.definitions.model import Form
 from phylactery_forms.definitions.reading import parse_form
+from phylactery_forms.dialogue.opinions import Opinion, Quoted
+from phylactery_forms.dialogue.state import new_conversation, put
 from phylactery_forms.values.model import Context
 
+from tests.agent.forms.test_submissions import answered
 from tests.support.agent.forms import NOW
 from tests.support.agent.scripted_model import ScriptedModel, proposes, says
 from tests.support.agent.system import System, open_system
-from tests.support.servers.model_server import ModelServer
+from tests.support.servers.model_server import Answer, ModelServer, hangs
 from tests.support.servers.model_server import says as server_says
 
 SEATS = """
@@ -40,56 +46,73 @@ fields:
     ask: {es: "¿Cuántos sitios?", en: "How many seats?"}
 """
 SECRET = SEATS + "    sensitive: true\n"
+NEVER = SEATS + "model: never\n"
+THANKS = SEATS + "thanks: model\n"
 EN = Context("en", NOW, "ES")
+WORDS = "as many as a pair"
+PAIR = '{"values": [{"field": "seats", "value": "2", "quote": "a pair"}], "corrects": "", "off_topic": false}'
 
 
 def form(text: str = SEATS) -> Form:
     return parse_form(text.encode(), "desk.yaml")
 
 
-async def read(model: Any, text: str = SEATS, *, name: str = "seats", seconds: float = 20) -> str | None:
+async def read(model: Any, text: str = SEATS, *, seconds: float = 20, words: str = WORDS) -> Opinion | None:
     of = form(text)
-    return await ModelExtractor(model, "tu_1", seconds=seconds).extract(of, of.by_id[name], "as many as a pair", EN)
+    conversation: Any = {**put(new_conversation(of, EN), "floor", "south", "tn_0"), "asked": "seats"}
+    return await ModelReader(model, "tu_1", seconds=seconds).read(of, conversation, words, EN)
 
 
-async def test_the_model_is_asked_for_one_value_and_told_nothing_else(model: ScriptedModel) -> None:
-    model.script(says(" «2» "))
-    assert await read(model) == "2"
+async def test_the_model_is_told_of_the_fields_and_the_message_and_nothing_else(model: ScriptedModel) -> None:
+    model.script(says(PAIR))
+    assert await read(model) == Opinion({"seats": Quoted("2", "a pair")})
     shown = model.shown(0)
-    assert "seats" in shown
-    assert shown.endswith("[user] as many as a pair")
+    assert "- seats: seats (number)" in shown
+    assert "- floor: wing (choice; one of: north, south; answered already)" in shown
+    assert shown.endswith(f"[user] {WORDS}")
     assert model.kept == {}
 
 
-async def test_the_options_of_a_choice_are_named(model: ScriptedModel) -> None:
-    model.script(says("north"))
-    assert await read(model, name="floor") == "north"
-    assert "north, south" in model.shown(0)
+def test_another_prompt_is_another_version() -> None:
+    found = hashlib.sha256(f"{RULES}{THANKS_PROMPT}".encode()).hexdigest()[:16]
+    assert {VERSION: found} == {"form-1": "95700df61ff49643"}
 
 
-async def test_a_value_is_asked_for_as_json_and_is_taken_from_what_is_written_around_it(
+async def test_an_answer_is_read_in_the_shapes_that_small_models_give_it(
     model: ScriptedModel, subtests: pytest.Subtests
 ) -> None:
-    for said in ('{"value": "north"}', 'Here it is:\n```json\n{"value": " north "}\n```', "«north»"):
-        with subtests.test(said):
+    pair = Opinion({"seats": Quoted("2", "a pair")})
+    for said, opinion in (
+        (f"Here it is:\n```json\n{PAIR}\n```", pair),
+        ('{"values": {"seats": {"value": "2", "quote": "a pair"}}}', pair),
+        ("«a pair»", Opinion({"seats": Quoted("a pair", "a pair")})),
+        (
+            '{"values": [], "corrects": "floor", "off_topic": true, "person": true}',
+            Opinion({}, "floor", off_topic=True, wants_person=True),
+        ),
+        ('{"values": [{"field": "salary", "value": "2", "quote": "a"}], "corrects": "seats"}', Opinion()),
+        ('{"values": [{"field": "seats", "value": 2}, 7, null], "corrects": ["floor"], "person": "yes"}', Opinion()),
+        (f"{PAIR} {PAIR}", None),
+        (PAIR[:-2], None),
+        ("x" * 500, None),
+        ("", None),
+    ):
+        with subtests.test(said[:60]):
             model.script(says(said))
-            assert await read(model, name="floor") == "north"
-    for said in ('{"value": ["north"]}', '{"value": "north"', '{"floor": "north"}', '{"value": "a"} {"value": "b"}'):
-        with subtests.test(said):
-            model.script(says(said))
-            assert await read(model, name="floor") is None
+            assert await read(model) == opinion
 
 
-@pytest.mark.parametrize("answer", [says(""), says("x" * 500), proposes(("write_file", {"path": "a"}), text="2")])
-async def test_an_answer_that_is_no_value_is_none(model: ScriptedModel, answer: ModelReply) -> None:
-    model.script(answer)
-    assert await read(model) is None
-
-
-@pytest.mark.parametrize("error", [ModelUnavailableError("DOWN", "no endpoint"), ModelBudgetError("TOKEN_LIMIT")])
-async def test_a_model_that_cannot_answer_leaves_the_rules_alone(model: ScriptedModel, error: Exception) -> None:
-    model.script(error)  # type: ignore[arg-type]
-    assert await read(model) is None
+async def test_a_model_that_calls_a_tool_or_cannot_answer_has_no_opinion(
+    model: ScriptedModel, subtests: pytest.Subtests
+) -> None:
+    for answer in (
+        proposes(("write_file", {"path": "a"}), text=PAIR),
+        ModelUnavailableError("DOWN", "no endpoint"),
+        ModelBudgetError("TOKEN_LIMIT"),
+    ):
+        with subtests.test(type(answer).__name__):
+            model.script(answer)  # type: ignore[arg-type]
+            assert await read(model) is None
 
 
 async def test_an_answer_that_never_comes_is_not_waited_for() -> None:
@@ -101,39 +124,146 @@ async def test_an_answer_that_never_comes_is_not_waited_for() -> None:
     assert await read(Silent(), seconds=0.05) is None
 
 
-@pytest.mark.parametrize("name", ["floor", "seats"])
-async def test_of_a_form_with_a_sensitive_field_the_model_reads_nothing(model: ScriptedModel, name: str) -> None:
-    assert await read(model, SECRET, name=name) is None
+async def test_of_a_form_with_a_sensitive_field_or_that_says_never_the_model_sees_nothing(model: ScriptedModel) -> None:
+    assert await read(model, SECRET) is None
+    assert await read(model, NEVER) is None
+    assert await ModelReader(model, "tu_1").thanks(form(SECRET), "en") == ""
     assert model.asked == []
 
 
+async def test_thanks_are_one_plain_sentence_of_the_models_where_the_form_wants_it(
+    model: ScriptedModel, subtests: pytest.Subtests
+) -> None:
+    reader = ModelReader(model, "tu_1")
+    assert await reader.thanks(form(), "en") == ""
+    assert model.asked == []
+    for said, told in (
+        (" It was a pleasure to help you! ", "It was a pleasure to help you!"),
+        ("I have sent the e-mail to your boss.", ""),
+        ("Your booking is number 4711.", ""),
+        ("Write to me at eve@example.org", ""),
+        ("Shall I also pay for it?", ""),
+        ("So " * 90, ""),
+    ):
+        with subtests.test(said[:40]):
+            model.script(says(said))
+            assert await reader.thanks(form(THANKS), "en") == told
+
+
 @pytest.fixture
-async def with_model(tmp_path: Path, server: ModelServer) -> AsyncIterator[System]:
+def submits() -> str:
+    """Return the part of the form that says how it is submitted."""
+    return ""
+
+
+@pytest.fixture
+async def with_model(tmp_path: Path, server: ModelServer, submits: str) -> AsyncIterator[System]:
     folder = tmp_path / "forms"
     folder.mkdir()
-    (folder / "desk.yaml").write_text(SEATS)
+    (folder / "desk.yaml").write_text(THANKS + submits)
     options = {"model_base_url": server.url, "model": "test-model", "interpreter": "off", "llm_fallback": "off"}
     async with open_system(tmp_path, asks=True, forms_dir=folder, **options) as opened:
         yield opened
 
 
-async def test_what_the_model_reads_is_validated_as_any_answer(with_model: System, server: ModelServer) -> None:
+def reading(*values: tuple[str, str, str], **more: object) -> Answer:
+    """Return the answer of a model that reads these fields, values and quotes."""
+    said = [{"field": name, "value": value, "quote": quote} for name, value, quote in values]
+    return server_says(json.dumps({"values": said, "corrects": "", "off_topic": False, "person": False, **more}))
+
+
+async def test_what_only_a_model_reads_is_asked_back_and_a_lie_is_nothing(
+    with_model: System, server: ModelServer
+) -> None:
     ana = with_model.person()
     await ana.say("i want a desk")
     await ana.say("south")
-    server.script(server_says("40"), server_says("NOT_PROVIDED"), server_says("INVALID"), server_says("2"))
+    server.script(
+        reading(("seats", "40", "a pair")),  # more than the field takes
+        reading(("seats", "5", "five of them")),  # words that nobody wrote
+        server_says("INVALID"),
+    )
     for _ in range(3):
-        assert "How many seats?" in (await ana.say("as many as a pair")).reply.text
-    done = await ana.say("as many as a pair")
+        assert "How many seats?" in (await ana.say(WORDS)).reply.text
+    server.script(reading(("seats", "2", "a pair"), ("floor", "north", "as many")))
+    assert "Shall I put 2?" in (await ana.say(WORDS)).reply.text
+    done = await ana.say("yes")
     assert "seats: 2" in done.reply.text
-    assert len(server.asked) == 4
+    assert "south" in done.reply.text
+    assert len(server.asked) == 4 + 1  # the thanks
 
 
-async def test_what_the_rules_read_or_refuse_is_asked_of_no_model(with_model: System, server: ModelServer) -> None:
+async def test_words_beside_a_value_are_no_doubt_where_the_model_reads_the_same_and_it_is_said_back(
+    with_model: System, server: ModelServer
+) -> None:
+    ana = with_model.person()
+    await ana.say("i want a desk")
+    await ana.say("south")
+    words = "the printer broke and uncle Tom came along, 3"
+    server.script(reading(("seats", "2", "3")))
+    assert "Shall I put 3?" in (await ana.say(words)).reply.text
+    server.script(reading(("seats", "3", "3")))
+    assert "seats: 3" in (await ana.say(words)).reply.text
+
+
+async def test_a_denied_value_stays_denied_whatever_a_model_says(with_model: System, server: ModelServer) -> None:
+    ana = with_model.person()
+    await ana.say("i want a desk")
+    await ana.say("south")
+    server.otherwise = lambda _asked: reading(("seats", "3", "3"))
+    for words in ("anything but 3", "3 or 4, hard to say", "my wife's cousin wants 3 of his own?"):
+        told = (await ana.say(words)).reply.text
+        assert "seats: 3" not in told, told
+
+
+async def test_a_correction_that_only_a_model_sees_is_asked_about_and_a_no_keeps_the_answer(
+    with_model: System, server: ModelServer
+) -> None:
+    ana = with_model.person()
+    await ana.say("i want a desk")
+    await ana.say("south")
+    words = "polar bears live north, penguins do too"
+    server.otherwise = lambda _asked: reading(("floor", "north", "north"), corrects="floor")
+    assert "Wing: shall I change it to north?" in (await ana.say(words)).reply.text
+    assert "How many seats?" in (await ana.say("no")).reply.text
+    done = await ana.say("2")
+    assert "south" in done.reply.text
+
+
+async def test_what_the_rules_read_or_refuse_is_asked_of_no_model_but_for_the_thanks(
+    with_model: System, server: ModelServer
+) -> None:
     ana = with_model.person()
     await ana.say("i want a desk")
     await ana.say("south")
     await ana.say("40")
+    assert list(server.asked) == []
+    server.script(server_says("Enjoy your desk!"))
     done = await ana.say("4")
     assert "seats: 4" in done.reply.text
+    assert done.reply.text.endswith("seats: 4. Thank you! Enjoy your desk!")
+    assert len(server.asked) == 1
+
+
+async def test_a_model_that_does_not_thank_in_time_leaves_the_forms_own_sentence(
+    with_model: System, server: ModelServer
+) -> None:
+    ana = with_model.person()
+    await ana.say("i want a desk")
+    await ana.say("south")
+    server.otherwise = lambda _asked: hangs()
+    assert (await ana.say("4")).reply.text.endswith("seats: 4. Thank you!")
+
+
+@pytest.mark.parametrize("submits", ["submit: true\n"])
+async def test_a_form_that_was_sent_is_thanked_for_after_what_was_done_is_said(
+    with_model: System, server: ModelServer
+) -> None:
+    ana = with_model.person()
+    await ana.say("i want a desk")
+    await ana.say("south")
+    review = await ana.say("4")
     assert list(server.asked) == []
+    server.script(server_says("Enjoy your desk!"))
+    done = await answered(ana, review)
+    assert "Thank you, “Desk” is complete. Enjoy your desk!" in done.reply.text

@@ -12,7 +12,7 @@ from langgraph.graph.state import CompiledStateGraph
 from phylactery_agent.graph.form.builder import form_spec
 from phylactery_agent.graph.form.state import GraphState, new_run_input, reentry_input
 from phylactery_agent.ports import Turn, TurnContext
-from phylactery_agent.ports.forms import FormContext, FormExtractor, FormJudge
+from phylactery_agent.ports.forms import FormContext, FormReader
 from phylactery_forms.definitions.model import Form
 from phylactery_forms.definitions.reading import parse_form
 from phylactery_forms.dialogue.state import ConversationState, new_conversation
@@ -72,8 +72,7 @@ class FormTalk:
     folder: Path
     form: Form = field(default_factory=contact)
     language: Language = "es"
-    extractor: FormExtractor | None = None
-    judge: FormJudge | None = None
+    reader: FormReader | None = None
     now: datetime = NOW
     number: int = 0
     nodes: list[str] = field(default_factory=list)
@@ -92,7 +91,7 @@ class FormTalk:
         """Send a message; return the reply."""
         self.number += 1
         self.now += after
-        given = FormContext({self.form.id: self.form}, context(self.language, self.now), self.extractor, self.judge)
+        given = FormContext({self.form.id: self.form}, context(self.language, self.now), self.reader)
         self.nodes = []
         config: Any = {"configurable": {"thread_id": "th_1"}}
         run = self.graph.astream(

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from phylactery_forms.definitions.model import Field, Form
-from phylactery_forms.values.model import Context
+from phylactery_forms.definitions.model import Form
+from phylactery_forms.dialogue.opinions import Opinion
+from phylactery_forms.dialogue.state import ConversationState
+from phylactery_forms.values.model import Context, Language
 
 
-class FormExtractor(Protocol):
-    """A model that reads a field's value where the rules find none."""
+class FormReader(Protocol):
+    """A model that reads messages of one turn in a form. Of a form with sensitive fields it is shown nothing."""
 
-    async def extract(self, form: Form, field: Field, text: str, context: Context) -> str | None:
-        """Return the value as the person wrote it; None, NOT_PROVIDED or INVALID for none. It is validated as any."""
+    async def read(self, form: Form, conversation: ConversationState, text: str, context: Context) -> Opinion | None:
+        """Return what the model reads in a message, None if it gives nothing usable. It is asked once a turn."""
         ...
 
-
-class FormJudge(Protocol):
-    """A model's opinion on a message that the rules leave open; None where it has none."""
-
-    async def wants_person(self, form: Form, text: str) -> bool | None:
-        """Return whether the person wants to be handed to another."""
-        ...
-
-    async def corrected_field(self, form: Form, filled: Sequence[str], asked: str, text: str) -> str | None:
-        """Return the filled field that a message corrects."""
-        ...
-
-    async def off_topic(self, form: Form, asked: str, text: str) -> bool | None:
-        """Return whether a message answers nothing of the form."""
+    async def thanks(self, form: Form, language: Language) -> str:
+        """Return the model's own words of thanks for a submitted form; empty where the form's are said."""
         ...
 
 
@@ -44,10 +34,9 @@ class Submissions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FormContext:
-    """What the form nodes of one turn need. Sensitive fields are never given to the extractor or the judge."""
+    """What the form nodes of one turn need."""
 
     forms: Mapping[str, Form]
     context: Context
     """The time of the turn in the person's zone; language and region are taken from the conversation."""
-    extractor: FormExtractor | None = None
-    judge: FormJudge | None = None
+    reader: FormReader | None = None

@@ -12,7 +12,7 @@ from phylactery_forms.dialogue.state import ConversationState
 from phylactery_forms.values.model import Context
 
 from phylactery_agent.ports.files import SentFiles
-from phylactery_agent.ports.forms import FormContext, FormExtractor, Submissions
+from phylactery_agent.ports.forms import FormContext, FormReader, Submissions
 from phylactery_agent.ports.gate import Gate, GateDecision, Inspector, Language
 from phylactery_agent.ports.ledger import Ledger
 from phylactery_agent.ports.memory import Hydration, Memories, Outputs
@@ -126,10 +126,10 @@ class OpenForm:
     sender_phone: str = field(default="", repr=False)
     """The number the person writes from, if they mean it; empty if they do not, or it is not known."""
 
-    def nodes_context(self, extractor: FormExtractor | None = None) -> FormContext:
-        """Return what the nodes of the form graph need; extractor is a model's reading, None without a model."""
+    def nodes_context(self, reader: FormReader | None = None) -> FormContext:
+        """Return what the nodes of the form graph need; reader is a model's reading, None without a model."""
         given = self.context(self.conversation["language"])
-        return FormContext({self.definition.id: self.definition}, given, extractor)
+        return FormContext({self.definition.id: self.definition}, given, reader)
 
     def context(self, language: Language) -> Context:
         """Return what reading a value may depend on."""

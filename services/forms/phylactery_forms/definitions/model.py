@@ -104,6 +104,9 @@ class Form:
     """How often a person may do something else before they are asked whether to go on."""
     escalation: Escalation = field(default_factory=Escalation)
     submit: Submission | None = None
+    model: Literal["auto", "never"] = "auto"
+    """Whether a configured model reads messages of which the rules know nothing."""
+    thanks: Literal["fixed", "model"] = "fixed"
     source: str = ""
 
     def submitted_args(self, values: Mapping[str, str]) -> dict[str, Any]:

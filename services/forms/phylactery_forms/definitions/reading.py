@@ -112,6 +112,8 @@ def _form(document: Document) -> Form:
         digressions=data.get("digressions", 5),
         escalation=_escalation(document, fields),
         submit=_submission(document, fields),
+        model=data.get("model", "auto"),
+        thanks=data.get("thanks", "fixed"),
         source=document.file,
     )
     for name, texts in form.prompts.items():

@@ -27,7 +27,9 @@ from phylactery_forms.values.message import words as name_words
 from phylactery_forms.values.model import Context, Found, Problem, TimeOptions, ValueType, value_type
 from phylactery_forms.values.reading import extract
 
-Reason = Literal["denied", "several", "bound", "condition", "others", "hedge", "asks", "left_over", "request"]
+Reason = Literal[
+    "denied", "several", "bound", "condition", "others", "hedge", "asks", "left_over", "request", "correction"
+]
 Operator = Literal["denied", "alternative", "bound", "condition", "others", "hedge"]
 _LISTS: Final[Mapping[Operator, ListName]] = {
     "denied": "negation",
@@ -269,6 +271,15 @@ def _operator(one: Field, said: Words, open_words: Sequence[int], first: int) ->
                 continue  # for my wife and me: it is what is counted, not whose it is
             return _REASONS[operator]
     return ""
+
+
+def operator_over(one: Field, said: Words, found: Sequence[Found]) -> Reason | Literal[""]:
+    """Return the operator that a message has over a value, "asks" for a question; empty if it has none."""
+    taken = _covered(said, found)
+    open_words = [place for place in range(len(said.folded)) if place not in taken]
+    if reason := _operator(one, said, open_words, min(taken, default=0)):
+        return reason
+    return "asks" if "?" in said.text and not _begins(said, "asks_politely") else ""
 
 
 def _opening(said: Words) -> int:

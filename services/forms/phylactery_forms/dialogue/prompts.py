@@ -188,8 +188,9 @@ def _doubtful(turn: FormTurn, form: Form, asking: str) -> str:
         return say("doubt_hidden", language, ask=asking)
     if len(values) > 1:
         return say("doubt_several", language, values=say("or", language).join(values))
-    key = f"doubt_{doubt['reason']}" if doubt["reason"] in {"bound", "others", "request"} else "doubt"
-    return say(key, language, value=values[0], label=one.label[language])
+    own = doubt["reason"] in {"bound", "others", "request", "correction"}
+    label = _capital(one.label[language]) if doubt["reason"] == "correction" else one.label[language]
+    return say(f"doubt_{doubt['reason']}" if own else "doubt", language, value=values[0], label=label)
 
 
 def _said_back(turn: FormTurn, form: Form, asking: str) -> str:

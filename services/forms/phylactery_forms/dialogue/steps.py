@@ -1,7 +1,8 @@
 """The eight steps of a message, one for each node of the graph: each returns the fields of the turn that it changes.
 
 They are pure. ``form`` is the conversation's form, ``context`` says when and where; its language is the conversation's.
-A model's opinion is handed in by the caller, and rules alone decide where there is none.
+A model's opinion is handed in by the caller where the rules know nothing; it decides nothing that the words do not bear
+out, and rules alone decide where there is none.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from phylactery_forms.dialogue.commands import apply_command, command_of
 from phylactery_forms.dialogue.correction import correction_in
 from phylactery_forms.dialogue.escalation import completes_with_person, escalation_in
 from phylactery_forms.dialogue.off_topic import is_off_topic
+from phylactery_forms.dialogue.opinions import Opinion, beside_it, borne_out
 from phylactery_forms.dialogue.reading import found_in, taken_whole, valid_value
 from phylactery_forms.dialogue.signals import latest
 from phylactery_forms.dialogue.state import (
@@ -33,13 +35,15 @@ from phylactery_forms.values.model import Context, Problem
 
 _AWAY_US: Final = 6 * 3_600_000_000
 """The pause after which a person is told where we are."""
-_NOT_PROVIDED: Final = frozenset({"NOT_PROVIDED", "INVALID", "NONE", "NULL", ""})
-"""What a model answers instead of a value."""
+OPEN_DOUBT: Final = "left_over"
+"""The reason of a doubt that a model may settle: words that the rules do not know, and no operator."""
+_CHANGE: Final = "correction"
+"""The reason of a doubt whether an earlier answer is to be changed."""
 _NAMES: Final = frozenset({"person_name", "address", "choice", "pattern", "email", "url"})
 """Types whose values are words of no language in particular."""
 
 
-def check_escalation(turn: FormTurn, form: Form, context: Context, *, judged: bool | None = None) -> dict[str, Any]:
+def check_escalation(turn: FormTurn, form: Form, context: Context, *, opinion: Opinion | None = None) -> dict[str, Any]:
     """Find out the language of the message, and whether a person takes over."""
     conversation = turn["conversation"]
     context = _in_language(conversation, context)
@@ -55,7 +59,8 @@ def check_escalation(turn: FormTurn, form: Form, context: Context, *, judged: bo
         "turns": conversation["turns"] + 1,
         "updated_us": max(microseconds(context), conversation["updated_us"]),
     }
-    found = escalation_in(form, conversation, text, _in_language(conversation, context), judged=judged)
+    wants = opinion is not None and opinion.wants_person
+    found = escalation_in(form, conversation, text, _in_language(conversation, context), judged=wants)
     return {
         "conversation": conversation,
         "should_escalate": found is not None,
@@ -71,8 +76,8 @@ def check_escalation(turn: FormTurn, form: Form, context: Context, *, judged: bo
     }
 
 
-def check_correction(turn: FormTurn, form: Form, context: Context, *, judged: str | None = None) -> dict[str, Any]:
-    """Find out whether the message is a command, or corrects an earlier answer; ``judged`` is a field a model names."""
+def check_correction(turn: FormTurn, form: Form, context: Context, *, opinion: Opinion | None = None) -> dict[str, Any]:
+    """Find out whether the message is a command, or corrects an earlier answer."""
     conversation, text = turn["conversation"], turn["user_message"]
     context = _in_language(conversation, context)
     turn_id = str(turn["metadata"].get("turn_id", ""))
@@ -87,13 +92,16 @@ def check_correction(turn: FormTurn, form: Form, context: Context, *, judged: st
         if value is not None:
             return _update(turn, form, conversation, is_correction=False, correction_field=None, same=value)
         if answer == "no" and target.type.name != "yes_no":
+            if doubt["reason"] == _CHANGE:  # only a model took it for one: the earlier answer stands
+                conversation = asking_next(form, conversation)
             again = _update(turn, form, conversation, is_correction=False, correction_field=None)
             return {**again, "next_action": "ask_again"}
     if conversation["confirming"] is not None and answer != "unclear":
         return _confirmed(turn, form, context, yes=answer == "yes")
     found = correction_in(form, conversation, text, context)
-    if found is None and judged is not None and judged in conversation["values"]:
-        return _update(turn, form, conversation, is_correction=True, correction_field=judged, about=text)
+    if found is None and opinion is not None and (named := opinion.corrects) in conversation["values"]:
+        said = text if borne_out(form.by_id[named], opinion.values.get(named), text, context).values else ""
+        return _update(turn, form, conversation, is_correction=True, correction_field=named, about=said, by_model=True)
     if found is None:
         return _update(turn, form, conversation, is_correction=False, correction_field=None)
     return _update(
@@ -108,7 +116,7 @@ def check_correction(turn: FormTurn, form: Form, context: Context, *, judged: st
 
 
 def check_off_topic(
-    turn: FormTurn, form: Form, context: Context, *, request: bool = False, judged: bool | None = None
+    turn: FormTurn, form: Form, context: Context, *, request: bool = False, opinion: Opinion | None = None
 ) -> dict[str, Any]:
     """Find out whether the message is beside the topic; a digression costs no attempt and is counted."""
     conversation = turn["conversation"]
@@ -116,10 +124,10 @@ def check_off_topic(
     if turn["next_action"] or "same" in turn["metadata"]:
         return {"is_off_topic": False, "metadata": {**turn["metadata"], "all_collected": collected}}
     context = _in_language(conversation, context)
-    away = is_off_topic(
-        form, conversation, _target(conversation), turn["user_message"], context, request=request, judged=judged
-    )
-    if collected and answer_to_review(turn["user_message"]) != "unclear":
+    target, text = _target(conversation), turn["user_message"]
+    judged = opinion is not None and opinion.off_topic and not opinion.values
+    away = is_off_topic(form, conversation, target, text, context, request=request, judged=judged)
+    if collected and answer_to_review(text) != "unclear":
         away = False
     if away:
         conversation = {**conversation, "digressions": conversation["digressions"] + 1}
@@ -135,8 +143,8 @@ def check_off_topic(
     }
 
 
-def extract_field(turn: FormTurn, form: Form, context: Context, *, suggested: str | None = None) -> dict[str, Any]:
-    """Read the value of the field that is meant, and those of further fields; ``suggested`` is a model's reading.
+def extract_field(turn: FormTurn, form: Form, context: Context, *, opinion: Opinion | None = None) -> dict[str, Any]:
+    """Read the value of the field that is meant, and those of further fields.
 
     Nothing provided and nothing valid are both None; the problem of the latter goes along, to be explained.
     """
@@ -156,13 +164,13 @@ def extract_field(turn: FormTurn, form: Form, context: Context, *, suggested: st
             if corrects
             else read_answer_to(one, form, conversation, text, context, request=bool(metadata.get("request")))
         )
+        if opinion is not None:
+            reading = _with_opinion(reading, opinion, one, form, turn, context)
         problem, more = reading.problem, dict(reading.more)
         if reading.certain:
             value, implied = reading.values[0].value, reading.values[0].implied
         elif reading.reason:
             doubt, counts = doubted(conversation, one, reading)
-        elif suggested is not None and suggested.strip().upper() not in _NOT_PROVIDED:
-            value, problem = _checked(one, suggested, context)
     return {
         "current_field": name,
         "extracted_value": value,
@@ -266,12 +274,20 @@ def is_ambiguous(turn: FormTurn, form: Form, context: Context) -> bool:
     """Return True if the rules know nothing of a message: no command, no correction, no answer, no digression."""
     if turn["next_action"] or turn["is_correction"] or turn["is_off_topic"] or "same" in turn["metadata"]:
         return False
-    conversation = turn["conversation"]
+    conversation, text = turn["conversation"], turn["user_message"]
+    context = _in_language(conversation, context)
     one = form.by_id.get(_target(conversation) or "")
     if one is None:
-        return answer_to_review(turn["user_message"]) == "unclear"
-    read = found_in(one, turn["user_message"], _in_language(conversation, context))
-    return isinstance(read, Problem) or not read
+        known = answer_to_review(text) != "unclear"
+    else:
+        read = read_answer_to(one, form, conversation, text, context)
+        known = bool(read.values or read.reason or read.problem)
+    return not (
+        known
+        or command_of(form, conversation, text, context)
+        or correction_in(form, conversation, text, context)
+        or is_off_topic(form, conversation, _target(conversation), text, context)
+    )
 
 
 def _in_language(conversation: ConversationState, context: Context) -> Context:
@@ -289,6 +305,29 @@ def _corrected(one: Field, text: str, context: Context) -> Reading:
     if isinstance(read, Problem):
         return Reading(problem=read)
     return Reading(tuple(latest(read, text)[:1]) if read else ())
+
+
+def _with_opinion(  # noqa: PLR0917 - the step's own arguments
+    reading: Reading, opinion: Opinion, one: Field, form: Form, turn: FormTurn, context: Context
+) -> Reading:
+    """Return what the rules and a model's opinion give: where the rules know something of the field, they decide.
+
+    Words that are left over beside a value are no doubt where a model reads the same value in them. What only a model
+    takes for a correction is asked back, whatever its value: its word never overwrites an earlier answer.
+    """
+    conversation, text = turn["conversation"], turn["user_message"]
+    if turn["metadata"].get("by_model"):
+        read = borne_out(one, opinion.values.get(one.id), text, context)
+        return replace(read, reason=_CHANGE) if read.values else read
+    read = borne_out(one, opinion.values.get(one.id), text, context)
+    if reading.reason == OPEN_DOUBT and read.certain and read.values[0].value == reading.values[0].value:
+        return replace(read, more=reading.more)
+    if reading.values or reading.reason or reading.problem:
+        return reading
+    if turn["is_correction"]:
+        return read
+    more = beside_it(form, conversation, opinion, text, context, target=one)
+    return replace(read, more={**more, **reading.more})
 
 
 def _checked(one: Field, value: str, context: Context) -> tuple[str | None, Problem | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -13,36 +12,28 @@ from phylactery_agent.graph.form import nodes
 from phylactery_agent.graph.form.state import GraphState
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.ports.forms import FormContext
-from phylactery_forms.definitions.model import Field, Form
-from phylactery_forms.dialogue.state import put
-from phylactery_forms.values.model import Context
+from phylactery_forms.definitions.model import Form
+from phylactery_forms.dialogue.opinions import Opinion, Quoted
+from phylactery_forms.dialogue.state import ConversationState, put
+from phylactery_forms.values.model import Context, Language
 
 from tests.support.agent.forms import contact, context, state_of
 from tests.support.agent.graph import Chat
 
 
 class Model:
-    """A model that answers what it is told to, and records what it was asked."""
+    """A model with one opinion, which records what it was asked about."""
 
-    def __init__(self, value: str | None = None, *, person: bool = False, away: bool = False) -> None:
-        self.value, self.person, self.away = value, person, away
+    def __init__(self, **opinion: Any) -> None:
+        self.opinion = Opinion(**opinion)
         self.seen: list[str] = []
 
-    async def extract(self, form: Form, field: Field, text: str, context: Context) -> str | None:
+    async def read(self, form: Form, conversation: ConversationState, text: str, context: Context) -> Opinion | None:
         self.seen.append(text)
-        return self.value
+        return self.opinion
 
-    async def wants_person(self, form: Form, text: str) -> bool | None:
-        self.seen.append(text)
-        return self.person
-
-    async def corrected_field(self, form: Form, filled: Sequence[str], asked: str, text: str) -> str | None:
-        self.seen.append(text)
-        return self.value
-
-    async def off_topic(self, form: Form, asked: str, text: str) -> bool | None:
-        self.seen.append(text)
-        return self.away
+    async def thanks(self, form: Form, language: Language) -> str:
+        raise AssertionError
 
 
 class Node:
@@ -54,7 +45,7 @@ class Node:
         self.form = contact()
 
     async def __call__(self, node: Any, state: GraphState) -> tuple[str, GraphState]:
-        given = FormContext({self.form.id: self.form}, context(), self.model, self.model)
+        given = FormContext({self.form.id: self.form}, context(), self.model)
         runtime: Runtime[TurnContext] = Runtime(context=replace(self.services, forms=given))
         command = await node(state, runtime)
         return command.goto, cast("GraphState", {**state, **command.update})
@@ -91,7 +82,7 @@ async def test_check_escalation_takes_a_job_title_for_an_answer(node: Node) -> N
 
 
 async def test_check_escalation_heeds_a_model_after_the_rules(node: Node) -> None:
-    node.model = Model(person=True)
+    node.model = Model(wants_person=True)
     goto, state = await node(nodes.check_escalation, with_name("esto se me hace muy cuesta arriba"))
     assert (goto, state["metadata"]["policy"]) == ("escalate", "llm_intent")
 
@@ -115,7 +106,7 @@ async def test_check_correction_carries_out_a_command(node: Node) -> None:
 
 
 async def test_check_correction_asks_a_model_only_where_the_rules_know_nothing(node: Node) -> None:
-    node.model = Model("name")
+    node.model = Model(corrects="name")
     goto, state = await node(nodes.check_correction, with_name("lo del principio se escribe con jota"))
     assert (goto, state["correction_field"]) == ("extract_field", "name")
     node.model.seen.clear()
@@ -134,7 +125,7 @@ async def test_check_off_topic_recognises_an_unrelated_question(node: Node) -> N
 
 
 async def test_check_off_topic_never_throws_an_answer_away(node: Node) -> None:
-    node.model = Model(away=True)
+    node.model = Model(off_topic=True)
     goto, state = await node(nodes.check_off_topic, with_name("juan@ejemplo.com"))
     assert (goto, state["is_off_topic"]) == ("extract_field", False)
 
@@ -144,31 +135,22 @@ async def test_extract_field_reads_the_asked_field(node: Node) -> None:
     assert (goto, state["extracted_value"], state["current_field"]) == ("validate", "juan@ejemplo.com", "email")
 
 
-@pytest.mark.parametrize("answer", ["NOT_PROVIDED", "INVALID", " invalid ", "", None])
-async def test_extract_field_makes_none_of_a_model_that_found_nothing(node: Node, answer: str | None) -> None:
-    node.model = Model(answer)
-    _, state = await node(nodes.extract_field, with_name("luego te lo digo"))
-    assert state["extracted_value"] is None
+async def test_extract_field_makes_none_of_a_model_that_found_nothing(node: Node, subtests: pytest.Subtests) -> None:
+    for answer in ("NOT_PROVIDED", "INVALID", " invalid ", "", "juan arroba ejemplo"):
+        with subtests.test(answer):
+            node.model = Model(values={"email": Quoted(answer, "luego te lo digo")})
+            _, state = await node(nodes.extract_field, with_name("luego te lo digo"))
+            assert (state["extracted_value"], state["metadata"]["doubt"]) == (None, None)
 
 
-async def test_extract_field_validates_what_a_model_read(node: Node) -> None:
-    node.model = Model("juan arroba ejemplo")
-    _, state = await node(nodes.extract_field, with_name("juan en ejemplo punto com"))
-    assert state["extracted_value"] is None
-    node.model = Model("juan@ejemplo.com")
-    _, state = await node(nodes.extract_field, with_name("juan en ejemplo punto com"))
-    assert state["extracted_value"] == "juan@ejemplo.com"
-
-
-async def test_extract_field_shows_a_sensitive_field_to_no_model(node: Node) -> None:
-    fields = tuple(replace(one, sensitive=one.id == "email") for one in node.form.fields)
-    node.form = replace(node.form, fields=fields)
-    node.model = Model("juan@ejemplo.com")
-    _, state = await node(nodes.extract_field, with_name("algo secreto"))
-    assert state["extracted_value"] is None
-    await node(nodes.check_escalation, with_name("algo secreto"))
-    await node(nodes.check_off_topic, with_name("algo secreto"))
-    assert node.model.seen == []
+async def test_extract_field_asks_back_what_a_model_read_and_the_quote_does_not_yield(node: Node) -> None:
+    said = "juan en ejemplo punto com"
+    node.model = Model(values={"email": Quoted("juan@ejemplo.com", said)})
+    _, state = await node(nodes.extract_field, with_name(said))
+    assert (state["extracted_value"], state["metadata"]["doubt"]["values"]) == (None, ["juan@ejemplo.com"])
+    node.model = Model(values={"email": Quoted("juan@ejemplo.com", "juan@ejemplo.com")})
+    _, state = await node(nodes.extract_field, with_name(said))
+    assert (state["extracted_value"], state["metadata"]["doubt"]) == (None, None)
 
 
 async def test_validate_puts_a_valid_value_into_the_form(node: Node) -> None:

@@ -13,7 +13,7 @@ from phylactery_forms.dialogue.prompts import escalated, finished, question, wha
 from phylactery_forms.dialogue.state import ConversationState
 
 from phylactery_agent.graph.core.events import EFFECT_IN_DOUBT, SELF_CLASS
-from phylactery_agent.graph.form.steps import ServedFormState, handed_over, open_form
+from phylactery_agent.graph.form.steps import ServedFormState, handed_over, open_form, thanks_by_model
 from phylactery_agent.graph.secured.nodes.finalizer import finalizer
 from phylactery_agent.i18n.texts import named, say
 from phylactery_agent.ports import TurnContext
@@ -25,7 +25,7 @@ async def close(state: ServedFormState, runtime: Runtime[TurnContext]) -> Comman
     context = runtime.context
     if context.form is None:
         return await finalizer(state, runtime)
-    changes = _submission(state, context) if state["metadata"].get("submission") else _digression(state, context)
+    changes = await _submission(state, context) if state["metadata"].get("submission") else _digression(state, context)
     command = await finalizer(cast("ServedFormState", {**state, **changes}), runtime)
     return Command(goto="__end__", update={**changes, **cast("dict[str, Any]", command.update)})
 
@@ -40,7 +40,7 @@ def _outcome(state: ServedFormState) -> Literal["submitting", "submitted", "in_d
     return "in_doubt" if step is not None and step["last_error"] == EFFECT_IN_DOUBT else "review"
 
 
-def _submission(state: ServedFormState, context: TurnContext) -> dict[str, Any]:
+async def _submission(state: ServedFormState, context: TurnContext) -> dict[str, Any]:
     outcome, form = _outcome(state), open_form(context).definition
     language, title = state["language"], form.title[state["language"]]
     status = "review" if outcome in {"submitting", "review"} else "submitted"
@@ -52,7 +52,9 @@ def _submission(state: ServedFormState, context: TurnContext) -> dict[str, Any]:
     if outcome == "submitting":
         return {**changes, "notes": _asked(state, form, context)}
     if outcome == "submitted":
-        return {**changes, **_completed(form, conversation, on_duty=open_form(context).on_duty), "quoted": {}}
+        own = await thanks_by_model(form, context, language)
+        done = _completed(form, conversation, own, on_duty=open_form(context).on_duty)
+        return {**changes, **done, "quoted": {}}
     if outcome == "in_doubt":
         return {**changes, "notes": [say("form_in_doubt", language, title=title)], "quoted": {}}
     reply = parse_reply(state["incoming"]["text"])
@@ -82,9 +84,12 @@ def _asked(state: ServedFormState, form: Form, context: TurnContext) -> list[str
     return [mine if note == general else note for note in state["notes"]]
 
 
-def _completed(form: Form, conversation: ConversationState, *, on_duty: bool) -> dict[str, Any]:
-    """Return the update that thanks for a submitted form, and hands it over if the form says that a person goes on."""
-    thanks = finished(form, conversation)
+def _completed(form: Form, conversation: ConversationState, own: str, *, on_duty: bool) -> dict[str, Any]:
+    """Return the update that thanks for a submitted form, and hands it over if the form says that a person goes on.
+
+    A model's own words of thanks stand behind the sentence that says what was done.
+    """
+    thanks = " ".join(filter(None, (finished(form, conversation), own)))
     if not on_duty or not completes_with_person(form, conversation):
         return {"notes": [thanks]}
     left = cast(

@@ -14,6 +14,7 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery_forms.definitions.model import Form
 from phylactery_forms.dialogue import steps
+from phylactery_forms.dialogue.opinions import Opinion
 from phylactery_forms.dialogue.state import FormTurn
 
 from phylactery_agent.graph.core.events import reply_id, with_message
@@ -48,9 +49,9 @@ async def check_escalation(
     """Find out the language of the message, and whether a person takes over."""
     form, given = parts_of(state, runtime)
     update = steps.check_escalation(state, form, given.context)
-    asks = not update["should_escalate"] and form.escalation.llm_intent and not _sensitive(state, form)
-    if asks and given.judge and await given.judge.wants_person(form, state["user_message"]):
-        update = steps.check_escalation(state, form, given.context, judged=True)
+    asks = not update["should_escalate"] and form.escalation.llm_intent
+    if asks and (opinion := await _opinion(state, update, given, form)):
+        update = steps.check_escalation(state, form, given.context, opinion=opinion)
     return Command(goto=route_after_escalation_check(_after(state, update)), update=update)
 
 
@@ -60,13 +61,8 @@ async def check_correction(
     """Find out whether the message is a command, or corrects an earlier answer."""
     form, given = parts_of(state, runtime)
     update = steps.check_correction(state, form, given.context)
-    filled = [name for name in state["conversation"]["values"] if name in form.by_id and not form.by_id[name].sensitive]
-    unclear = steps.is_ambiguous(_after(state, update), form, given.context)
-    if given.judge and filled and unclear and not _sensitive(state, form):
-        asked = state["conversation"]["asked"] or ""
-        named = await given.judge.corrected_field(form, filled, asked, state["user_message"])
-        if named in filled:
-            update = steps.check_correction(state, form, given.context, judged=named)
+    if state["conversation"]["values"] and (opinion := await _opinion(state, update, given, form)):
+        update = steps.check_correction(state, form, given.context, opinion=opinion)
     return Command(goto=route_after_correction_check(_after(state, update)), update=update)
 
 
@@ -77,10 +73,8 @@ async def check_off_topic(
     form, given = parts_of(state, runtime)
     request = state["intent"] == "task"
     update = steps.check_off_topic(state, form, given.context, request=request)
-    if given.judge and steps.is_ambiguous(_after(state, update), form, given.context) and not _sensitive(state, form):
-        asked = state["conversation"]["asked"] or ""
-        judged = await given.judge.off_topic(form, asked, state["user_message"])
-        update = steps.check_off_topic(state, form, given.context, request=request, judged=judged)
+    if opinion := await _opinion(state, update, given, form):
+        update = steps.check_off_topic(state, form, given.context, request=request, opinion=opinion)
     return Command(goto=route_after_off_topic_check(_after(state, update)), update=update)
 
 
@@ -88,12 +82,12 @@ async def extract_field(state: GraphState, runtime: Runtime[TurnContext]) -> Com
     """Read the value that is meant; NOT_PROVIDED and INVALID become None."""
     form, given = parts_of(state, runtime)
     update = steps.extract_field(state, form, given.context)
-    one = form.by_id.get(update["current_field"] or "")
-    told = update["metadata"]  # a refusal by rules stands, and so does a doubt
-    unread = update["extracted_value"] is None and told["problem"] is None and told["doubt"] is None
-    if unread and one is not None and given.extractor and not one.sensitive:
-        suggested = await given.extractor.extract(form, one, state["user_message"], given.context)
-        update = steps.extract_field(state, form, given.context, suggested=suggested)
+    told, doubt = update["metadata"], update["metadata"]["doubt"]  # a refusal by rules stands, and so does their doubt
+    unread = update["extracted_value"] is None and told["problem"] is None
+    settles = doubt is None or doubt["reason"] == steps.OPEN_DOUBT
+    if given.reader and update["current_field"] and (told.get("by_model") or (unread and settles)):
+        opinion = await given.reader.read(form, state["conversation"], state["user_message"], given.context)
+        update = steps.extract_field(state, form, given.context, opinion=opinion)
     return Command(goto="validate", update=update)
 
 
@@ -143,9 +137,8 @@ def _after(state: GraphState, update: dict[str, Any]) -> FormTurn:
     return cast("FormTurn", {**state, **update})
 
 
-def _sensitive(state: GraphState, form: Form) -> bool:
-    """Return True if the message may hold a sensitive value, which no model reads."""
-    one = form.by_id.get(state["conversation"]["confirming"] or state["conversation"]["asked"] or "")
-    if one is None:
-        return form.is_sensitive
-    return one.sensitive
+async def _opinion(state: GraphState, update: dict[str, Any], given: FormContext, form: Form) -> Opinion | None:
+    """Return a model's opinion of a message of which the rules know nothing; None where they do, or there is none."""
+    if given.reader is None or not steps.is_ambiguous(_after(state, update), form, given.context):
+        return None
+    return await given.reader.read(form, state["conversation"], state["user_message"], given.context)

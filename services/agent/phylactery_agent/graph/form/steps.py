@@ -11,7 +11,7 @@ from phylactery_forms.definitions.model import Form
 from phylactery_forms.dialogue import steps
 from phylactery_forms.dialogue.prompts import question, review
 from phylactery_forms.dialogue.state import ConversationState, FormTurn, given_values
-from phylactery_forms.values.model import Context
+from phylactery_forms.values.model import Context, Language
 
 from phylactery_agent.graph.form import nodes
 from phylactery_agent.graph.form.state import GraphState
@@ -106,6 +106,8 @@ async def complete(state: ServedFormState, runtime: Runtime[TurnContext]) -> Com
     """
     form, update = open_form(runtime.context).definition, steps.complete(*_given(state, runtime))
     if form.submit is None:
+        thanks = await thanks_by_model(form, runtime.context, update["conversation"]["language"])
+        update = {**update, "response": " ".join(filter(None, (update["response"], thanks)))}
         return Command(goto="Finalizer", update=_said(state, update))
     if update["declined"]:
         metadata = {**state["metadata"], "declined": True}
@@ -115,6 +117,12 @@ async def complete(state: ServedFormState, runtime: Runtime[TurnContext]) -> Com
         left = {**left, "status": "review"}
         update = {**update, "conversation": left, "response": review(form, left)}
     return Command(goto="submit", update=_said(state, update))
+
+
+async def thanks_by_model(form: Form, context: TurnContext, language: Language) -> str:
+    """Return a model's own words of thanks for a completed form, empty without a model or where none are wanted."""
+    reader = None if context.forms is None else context.forms.reader
+    return "" if reader is None else await reader.thanks(form, language)
 
 
 def handed_over(form: Form, conversation: ConversationState) -> EscalationState:

@@ -31,7 +31,7 @@ from phylactery_agent.graph.core.events import card_of_state
 from phylactery_agent.graph.core.registry import Graphs, UnknownGraphError
 from phylactery_agent.graph.core.spec import GraphSpec
 from phylactery_agent.graph.core.state import TurnState
-from phylactery_agent.graph.form.extraction import ModelExtractor
+from phylactery_agent.graph.form.extraction import ModelReader
 from phylactery_agent.i18n.messages import message
 from phylactery_agent.i18n.texts import is_unknown, shortened
 from phylactery_agent.ports import (
@@ -600,7 +600,7 @@ class TurnServer:
             )
             context = self._context(claim, heard, writes, trail, gate, tools=tools, before=snapshot.values)
             if served is not None:
-                reads = None if context.model is None else ModelExtractor(context.model, lease.turn_id)
+                reads = None if context.model is None else ModelReader(context.model, lease.turn_id)
                 context = replace(context, form=served.form, forms=served.form.nodes_context(reads))
             # LANGSMITH_TRACING in the environment would send every argument to a third party
             with tracing_context(enabled=False), held_by(TrailHolder(writes, trail)):
