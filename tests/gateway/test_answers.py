@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from phylactery_gateway.channels.messages import (
     ELSEWHERE,
     Delivery,
@@ -83,6 +84,37 @@ async def test_a_button_whose_message_is_gone_is_refused_and_says_nothing(stores
     assert turn is not None
     assert turn.stale
     assert (turn.text, turn.approval_id, list(turn.shown)) == ("", "", [])
+
+
+async def outbox_id(stores: Stores) -> str:
+    """Return the id of the newest message that was said."""
+    query = sa.select(outbox.c.outbox_id).order_by(outbox.c.position.desc()).limit(1)
+    return str(await stores.database.read(lambda connection: connection.execute(query).scalar_one()))
+
+
+async def test_a_button_that_says_words_says_them_until_either_side_says_more(stores: Stores) -> None:
+    """Its words would be the answer to the question that is asked now."""
+    await stores.told(SEATS)
+    north = f"{await outbox_id(stores)}.0"
+    await stores.send()
+    stores.seconds = 100
+    await stores.say("North", kind=Kind.CHOICE, option=north)
+    first = await stores.turn()
+    assert first is not None
+    assert (first.text, first.stale) == ("North", False)
+    stores.seconds = 200
+    await stores.say("North", kind=Kind.CHOICE, option=north)  # pressed twice
+    second = await stores.turn()
+    assert second is not None
+    assert (second.text, second.stale) == ("", True)
+    await stores.told(SEATS)
+    north = f"{await outbox_id(stores)}.0"
+    await stores.told(Outgoing("What is your job?"))
+    stores.seconds = 300
+    await stores.say("North", kind=Kind.CHOICE, option=north)
+    third = await stores.turn()
+    assert third is not None
+    assert (third.text, third.stale) == ("", True)
 
 
 async def test_a_templates_own_button_answers_no_question(stores: Stores) -> None:

@@ -37,6 +37,24 @@ fields:
     ask: {es: "¿A qué teléfono te llamamos?", en: "Which phone number can we call?"}
 submit: SUBMIT
 """
+DESK = """
+id: desk
+version: 1
+title: {es: Puesto, en: Desk}
+description: {es: Pide un puesto., en: Asks for a desk.}
+triggers: {es: [quiero un puesto], en: [i want a desk]}
+fields:
+  - id: wing
+    type: choice
+    options: {choices: [north, south]}
+    label: {es: ala, en: wing}
+    ask: {es: "¿Qué ala?", en: "Which wing?"}
+  - id: label
+    type: text
+    label: {es: letrero, en: sign}
+    ask: {es: "¿Qué pone el letrero?", en: "What shall the sign say?"}
+submit: true
+"""
 WAYS = {
     "stored": "true",
     "old": '{tool: write_file, args: {path: "repair.txt", content: "{what} {email}"}}',
@@ -79,6 +97,7 @@ async def whole(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator
     """The services and a gateway under the packaged policies, which have no section of forms."""
     forms = tmp_path / "forms"
     forms.mkdir()
+    (forms / "desk.yaml").write_text(DESK)
     (forms / "repair.yaml").write_text(FORM.replace("SUBMIT", WAYS[request.param]))
     async with (
         open_system(tmp_path, forms_dir=forms) as system,
@@ -113,3 +132,25 @@ async def test_nothing_a_stranger_types_submits_a_form_outside_of_its_review(who
     await whole.told(phone, "yes, submit it")
     assert await whole.team.submissions(everyone=True) == []
     assert whole.system.written("*.txt") == []
+
+
+@pytest.mark.parametrize("whole", ["stored"], indirect=True)
+async def test_a_choice_is_pressed_and_an_old_button_answers_no_later_question(whole: Whole) -> None:
+    phone = whole.desk.phone()
+    await whole.told(phone, "i want a desk")
+    asked = phone.inbox[-1]
+    assert sorted(asked.choices) == ["north", "south"]
+
+    async def pressed(title: str) -> str:
+        before = len(phone.inbox)
+        await phone.press(asked, title)
+        await whole.desk.until(lambda: len(phone.inbox) > before, "an answer")
+        return str(phone.inbox[-1].text)
+
+    assert "What shall the sign say?" in await pressed("south")
+    assert not phone.inbox[-1].choices
+    assert "ya no espera respuesta" in await pressed("north")
+    review = await whole.told(phone, "Ana & friends")
+    assert "south" in review
+    assert "Ana & friends" in review
+    assert "north" not in review

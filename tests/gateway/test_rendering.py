@@ -43,6 +43,25 @@ def card(approval_id: str = "ap_1", **more: Any) -> event_pb2.ApprovalRequired:
     return event_pb2.ApprovalRequired(approval_id=approval_id, arguments=arguments, code="SECRET1", **fields)
 
 
+def test_the_answers_of_a_question_are_buttons_that_say_them_where_there_is_room(subtests: pytest.Subtests):
+    for choices, shown in (
+        (["north", "south"], ["north", "south"]),
+        ([f"stop {number}" for number in range(10)], [f"stop {number}" for number in range(10)]),
+        ([f"stop {number}" for number in range(11)], []),
+        ([], []),
+    ):
+        with subtests.test(str(len(choices))):
+            message = event_pb2.AssistantMessage(message_id="m", text="Which? 1. north, …", choices=choices)
+            [(_, [said])] = read({"message": message})
+            assert (said.text, [dict(one.does) for one in said.options]) == (
+                "Which? 1. north, …",
+                [{"say": one} for one in shown],
+            )
+            assert not said.is_numbered
+    long = event_pb2.AssistantMessage(message_id="m", text="Which? " * 300, choices=["north"])
+    assert all(not one.options for one in read({"message": long})[0][1])
+
+
 def test_an_approval_is_said_with_the_agents_own_question_and_bound_to_its_hash():
     message = event_pb2.AssistantMessage(message_id="m", text="May I write it?")
     [(source, [said])] = read({"approval_required": card()}, {"message": message})

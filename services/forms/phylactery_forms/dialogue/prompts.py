@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.talk import read_talk
 
 from phylactery_forms.definitions.model import FREE, Field, Form
@@ -45,6 +46,20 @@ def question(form: Form, conversation: ConversationState) -> str:
     if asked is not None:
         return ask_text(asked, language)
     return say("review_waiting", language) if conversation["status"] == "review" else ""
+
+
+def choices(form: Form, conversation: ConversationState) -> list[str]:
+    """Return the labels of the options that the asked field takes, empty if anything else is asked.
+
+    Empty as well if a label is a yes or a no: pressed, it could answer whatever else waits for one.
+    """
+    asked = form.by_id.get(conversation["asked"] or "")
+    doubt = conversation.get("doubt")
+    elsewhere = conversation["confirming"] or conversation["choosing"] or (doubt is not None and doubt["values"])
+    if asked is None or elsewhere or conversation.get("left") or conversation["status"] != "collecting":
+        return []
+    labels = [one.label(conversation["language"]) for one in choices_of(asked)]
+    return [] if any(read_answer(label) != "unclear" for label in labels) else labels
 
 
 def reply(turn: FormTurn, form: Form) -> str:

@@ -19,7 +19,7 @@ from phylactery_client.results import ApprovalArgument, Event, PendingApproval
 
 from phylactery_gateway.channels.messages import File, Option, Outgoing
 from phylactery_gateway.channels.port import Limits
-from phylactery_gateway.channels.presentation import parts, pieces
+from phylactery_gateway.channels.presentation import form_of, parts, pieces
 from phylactery_gateway.i18n.texts import say
 from phylactery_gateway.store.outbox import HUMAN
 
@@ -89,7 +89,9 @@ class Renderer:
                 return None
             case "message":
                 card = self._cards.pop(event.run_id, None)
-                said = self._speaking(card).card(event.detail.text, card) if card else [Outgoing(event.detail.text)]
+                said = (
+                    self._speaking(card).card(event.detail.text, card) if card else [self._with_choices(event.detail)]
+                )
                 return self._said(event, said)
             case "file":
                 return self._said(event, [_file(event.detail)])
@@ -118,6 +120,14 @@ class Renderer:
 
     def _parts(self, messages: Sequence[Outgoing], limits: Limits) -> list[Outgoing]:
         return [part for message in messages if message.text for part in parts(self._titled(message), limits)]
+
+    def _with_choices(self, message: event_pb2.AssistantMessage) -> Outgoing:
+        """Return a message with the answers that its question takes, whose text names them; pressing one says it."""
+        told = Outgoing(
+            message.text, tuple(Option(one, {"say": one}) for one in message.choices), in_words=message.text
+        )
+        fits = len(message.text) <= self._limits.body and form_of(told, self._limits) != "text"
+        return told if fits else Outgoing(message.text)
 
     def _titled(self, message: Outgoing) -> Outgoing:
         return replace(message, list_title=say("choose", self._language)) if message.options else message

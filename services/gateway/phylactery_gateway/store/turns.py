@@ -27,7 +27,7 @@ from phylactery_gateway.channels.port import Address
 from phylactery_gateway.store import cards, lifts, people, texts
 from phylactery_gateway.store import outbox as outgoing
 from phylactery_gateway.store.inbox import MessageState
-from phylactery_gateway.tables import NEVER_US, conversations, messages, turns
+from phylactery_gateway.tables import NEVER_US, conversations, messages, outbox, turns
 
 _MAX_TOGETHER: Final = 20
 _MAX_FILES: Final = 8
@@ -485,6 +485,17 @@ def _said_since(connection: Connection, conversation_id: str, row: sa.Row[Any], 
     return connection.execute(said.limit(1)).first() is not None
 
 
+def _moved_on(connection: Connection, row: sa.Row[Any], outbox_id: str) -> bool:
+    """Return True if anything was said in a conversation between a message that was sent and one that was received."""
+    asked = connection.execute(sa.select(outbox).where(outbox.c.outbox_id == outbox_id)).one()
+    later = sa.select(outbox.c.outbox_id).where(
+        outbox.c.conversation_id == asked.conversation_id, outbox.c.position > asked.position
+    )
+    if connection.execute(later.limit(1)).first() is not None:
+        return True
+    return _said_since(connection, asked.conversation_id, row, asked.create_us)
+
+
 def _to_read(row: sa.Row[Any], approval_id: str, args_hash: str) -> Turn:
     """Return the turn of a wish to read all of an approval."""
     return Turn(turn_id_of(row), "", (), reads=approval_id, args_hash=args_hash, external_id=row.external_id)
@@ -494,12 +505,13 @@ def _of_option(connection: Connection, conversation_id: str, row: sa.Row[Any], c
     """Return the turn of an option.
 
     One that is none of this conversation's, or whose message was removed or not sent whole, is stale: its title, a
-    plain yes perhaps, was an answer to that message and to nothing else.
+    plain yes perhaps, was an answer to that message and to nothing else. One that says words is stale, too, once either
+    side said more: the words would answer the question that is asked now.
     """
     outbox_id, number = option_of(chosen) or ("", 0)
     does = cards.pressed(connection, conversation_id, outbox_id, number)
     turn_id, external_id = turn_id_of(row), row.external_id
-    if not does:
+    if not does or ("say" in does and _moved_on(connection, row, outbox_id)):
         return Turn(turn_id, "", (), stale=True, external_id=external_id)
     if approval_id := str(does.get("reads", "")):
         return _to_read(row, approval_id, str(does["args_hash"]))

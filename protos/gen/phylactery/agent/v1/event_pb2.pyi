@@ -679,6 +679,7 @@ class AssistantMessage(_message.Message):
     MESSAGE_ID_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     TEXT_ERASED_FIELD_NUMBER: _builtins.int
+    CHOICES_FIELD_NUMBER: _builtins.int
     message_id: _builtins.str
     """message_id is its id in the transcript."""
     text: _builtins.str
@@ -687,16 +688,24 @@ class AssistantMessage(_message.Message):
     """text_erased is true once the text is not kept here any more, AGENT_REPEAT_DAYS after its run ended: text is empty
     then. ListMessages has it, unless it was not to be stored.
     """
+    @_builtins.property
+    def choices(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """choices are the answers that the question at its end takes, in order, where it takes only these: the options of a
+        form's field. Each is what a person may write, so a client may show them as buttons that say it, for as long as
+        nothing was said after the message. Empty for any other question, and once the text is erased. At most 10.
+        """
+
     def __init__(
         self,
         *,
         message_id: _builtins.str = ...,
         text: _builtins.str = ...,
         text_erased: _builtins.bool = ...,
+        choices: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message_id", b"message_id", "text", b"text", "text_erased", b"text_erased"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["choices", b"choices", "message_id", b"message_id", "text", b"text", "text_erased", b"text_erased"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

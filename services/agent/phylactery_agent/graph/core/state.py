@@ -183,10 +183,11 @@ class Incoming(TypedDict):
 
 
 class Reply(TypedDict):
-    """The agent's reply at the end of the turn."""
+    """The agent's reply at the end of the turn; choices are the answers that its question takes, if only these."""
 
     id: str
     text: str
+    choices: NotRequired[list[str]]
 
 
 class RecalledMemory(TypedDict):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 from phylactery_forms.definitions.model import Form
 from phylactery_forms.dialogue.escalation import completes_with_person
 from phylactery_forms.dialogue.messages import with_values
-from phylactery_forms.dialogue.prompts import escalated, finished, question, what_to_change
+from phylactery_forms.dialogue.prompts import choices, escalated, finished, question, what_to_change
 from phylactery_forms.dialogue.state import ConversationState
 
 from phylactery_agent.graph.core.events import EFFECT_IN_DOUBT, SELF_CLASS
@@ -19,6 +19,9 @@ from phylactery_agent.i18n.texts import named, say
 from phylactery_agent.ports import TurnContext
 from phylactery_agent.rules.intents import parse_reply
 
+_MOST_CHOICES: Final = 10
+"""What the list of a channel holds; more are read and written."""
+
 
 async def close(state: ServedFormState, runtime: Runtime[TurnContext]) -> Command[Literal["__end__"]]:
     """Write the turn's one reply."""
@@ -27,7 +30,11 @@ async def close(state: ServedFormState, runtime: Runtime[TurnContext]) -> Comman
         return await finalizer(state, runtime)
     changes = await _submission(state, context) if state["metadata"].get("submission") else _digression(state, context)
     command = await finalizer(cast("ServedFormState", {**state, **changes}), runtime)
-    return Command(goto="__end__", update={**changes, **cast("dict[str, Any]", command.update)})
+    update = {**changes, **cast("dict[str, Any]", command.update)}
+    if update["run_status"] == "done" and update["reply"]["text"]:
+        answers = choices(context.form.definition, update.get("conversation", state["conversation"]))
+        update["reply"] = {**update["reply"], "choices": answers if len(answers) <= _MOST_CHOICES else []}
+    return Command(goto="__end__", update=update)
 
 
 def _outcome(state: ServedFormState) -> Literal["submitting", "submitted", "in_doubt", "review"]:

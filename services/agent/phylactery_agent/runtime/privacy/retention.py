@@ -36,7 +36,7 @@ SWEEP_SECONDS: Final = 3_600.0
 _THREADS_AT_ONCE: Final = 200
 _TURNS_AT_ONCE: Final = 100
 _EMPTIED: Final[dict[str, dict[str, Any]]] = {
-    "message": {"text": "", "text_erased": True},
+    "message": {"text": "", "text_erased": True, "choices": []},
     "message_delta": {"text": ""},
     "step": {"description": ""},
 }

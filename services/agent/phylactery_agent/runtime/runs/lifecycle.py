@@ -220,7 +220,8 @@ def _say(connection: Connection, lease: Lease, ending: Ending, now: int, *, serv
     """Tell the thread the reply, if any; return False if it was withheld, because a person has the thread."""
     if not ending.reply_text:
         return True
-    said = {"message_id": ending.reply_id, "text": ending.reply_text}
+    said: dict[str, Any] = {"message_id": ending.reply_id, "text": ending.reply_text}
+    said |= {"choices": list(ending.choices)} if ending.choices else {}
     once = "message" if served else "message_cancelled"
     return append_event(connection, lease, "message", said, once=once, now_us=now) != SILENT
 

@@ -291,6 +291,8 @@ class Ending:
     reason: str
     reply_id: str
     reply_text: str
+    choices: tuple[str, ...] = ()
+    """The answers that the question of the reply takes, if only these."""
     approval_id: str = ""
     card: tuple[ApprovalRequest, ...] = ()
     """Everything that is to be approved together with that approval, itself first."""

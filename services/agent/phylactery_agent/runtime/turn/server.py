@@ -858,6 +858,7 @@ def _ending(claim: Claim, state: TurnState) -> Ending:
         reason=state["finish_reason"],
         reply_id=f"{claim.lease.turn_id}.reply" if reply is None else reply["id"],
         reply_text="" if reply is None else reply["text"],
+        choices=() if reply is None else tuple(reply.get("choices", ())),
         approval_id=(state["approval_id"] or "") if status is RunStatus.SUSPENDED else "",
         card=card_of_state(state) if status is RunStatus.SUSPENDED else (),
         steps=tuple(

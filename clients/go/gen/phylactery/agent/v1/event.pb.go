@@ -1373,7 +1373,11 @@ type AssistantMessage struct {
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	// text_erased is true once the text is not kept here any more, AGENT_REPEAT_DAYS after its run ended: text is empty
 	// then. ListMessages has it, unless it was not to be stored.
-	TextErased    bool `protobuf:"varint,3,opt,name=text_erased,json=textErased,proto3" json:"text_erased,omitempty"`
+	TextErased bool `protobuf:"varint,3,opt,name=text_erased,json=textErased,proto3" json:"text_erased,omitempty"`
+	// choices are the answers that the question at its end takes, in order, where it takes only these: the options of a
+	// form's field. Each is what a person may write, so a client may show them as buttons that say it, for as long as
+	// nothing was said after the message. Empty for any other question, and once the text is erased. At most 10.
+	Choices       []string `protobuf:"bytes,4,rep,name=choices,proto3" json:"choices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1427,6 +1431,13 @@ func (x *AssistantMessage) GetTextErased() bool {
 		return x.TextErased
 	}
 	return false
+}
+
+func (x *AssistantMessage) GetChoices() []string {
+	if x != nil {
+		return x.Choices
+	}
+	return nil
 }
 
 // Handoff is a change of who answers in the thread, or the reason why a message got no reply of the agent.
@@ -1824,13 +1835,14 @@ const file_phylactery_agent_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"f\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\x80\x01\n" +
 	"\x10AssistantMessage\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1f\n" +
 	"\vtext_erased\x18\x03 \x01(\bR\n" +
-	"textErased\"g\n" +
+	"textErased\x12\x18\n" +
+	"\achoices\x18\x04 \x03(\tR\achoices\"g\n" +
 	"\aHandoff\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12#\n" +
 	"\rescalation_id\x18\x02 \x01(\tR\fescalationId\x12!\n" +
