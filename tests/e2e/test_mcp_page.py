@@ -28,21 +28,21 @@ def test_the_page_leads_from_a_servers_command_to_an_approved_call(tmp_path: Pat
     ports = lasting_ports()
     script = "set -euo pipefail\n" + "\n".join(BLOCKS).replace("127.0.0.1:50051", f"127.0.0.1:{ports['agent']}")
     script += "\nkill %1; wait\n"
-    with forking_commands(tmp_path / "commands") as path:
-        process = subprocess.Popen(
-            ["bash", "-c", script],
-            cwd=tmp_path,
-            env={**os.environ, "PATH": path, **{f"{name.upper()}_PORT": str(port) for name, port in ports.items()}},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            said, errors = process.communicate(timeout=280)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+    path = forking_commands(tmp_path / "commands")
+    process = subprocess.Popen(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path, **{f"{name.upper()}_PORT": str(port) for name, port in ports.items()}},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        said, errors = process.communicate(timeout=280)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 0, f"{said[-2_000:]}\n{errors[-2_000:]}"
     assert "NEW mcp_shelf_add_book" in said or "NUEVA mcp_shelf_add_book" in said
     assert "“Dune” stands on the shelf." in said

@@ -179,21 +179,16 @@ def test_the_page_of_identities_gives_every_service_its_token(tmp_path: Path):
     setting_up, chatting = blocks("identities.md", "shell")
     begins = "phylactery up &\n"
     assert setting_up.endswith(begins)
-    with forking_commands(tmp_path / "bin") as commands_first:
-        script = setting_up.removesuffix(begins) + "env -0 > environment\n"
-        path = f"{commands_first}{os.pathsep}{PATH}"
-        subprocess.run(["bash", "-euc", script], cwd=tmp_path, env={**os.environ, "PATH": path}, check=True, timeout=60)
-        made = dict(line.split("=", 1) for line in (tmp_path / "environment").read_text().split("\0") if line)
-        services = {
-            name: {key: made[key] for key in made if key.startswith(f"{name.upper()}_")} for name in DEFAULT_PORTS
-        }
-        with running(ForkedStack(tmp_path / ".phylactery", FREE_PORTS, extra_env=services)) as stack:
-            words = {"PATH": path, "PHYLACTERY_TARGET": stack.target("agent")}
-            chat = {"input": "echo hi\n", "capture_output": True, "text": True, "timeout": 60, "cwd": tmp_path}
-            known = subprocess.run(["bash", "-euc", chatting], env={**os.environ, **words}, check=False, **chat)
-            assert (known.returncode, "hi" in known.stdout) == (0, True), known.stdout + known.stderr
-            unknown = subprocess.run(
-                ["bash", "-euc", "phylactery chat"], env={**os.environ, **words}, check=False, **chat
-            )
-            assert unknown.returncode != 0
-            assert "hi" not in unknown.stdout
+    script = setting_up.removesuffix(begins) + "env -0 > environment\n"
+    path = f"{forking_commands(tmp_path / 'bin')}{os.pathsep}{PATH}"
+    subprocess.run(["bash", "-euc", script], cwd=tmp_path, env={**os.environ, "PATH": path}, check=True, timeout=60)
+    made = dict(line.split("=", 1) for line in (tmp_path / "environment").read_text().split("\0") if line)
+    services = {name: {key: made[key] for key in made if key.startswith(f"{name.upper()}_")} for name in DEFAULT_PORTS}
+    with running(ForkedStack(tmp_path / ".phylactery", FREE_PORTS, extra_env=services)) as stack:
+        words = {"PATH": path, "PHYLACTERY_TARGET": stack.target("agent")}
+        chat = {"input": "echo hi\n", "capture_output": True, "text": True, "timeout": 60, "cwd": tmp_path}
+        known = subprocess.run(["bash", "-euc", chatting], env={**os.environ, **words}, check=False, **chat)
+        assert (known.returncode, "hi" in known.stdout) == (0, True), known.stdout + known.stderr
+        unknown = subprocess.run(["bash", "-euc", "phylactery chat"], env={**os.environ, **words}, check=False, **chat)
+        assert unknown.returncode != 0
+        assert "hi" not in unknown.stdout

@@ -33,21 +33,21 @@ def test_the_page_leads_from_nothing_to_a_verified_log(tmp_path: Path):
     port = lasting_port()
     script = "set -euo pipefail\n" + "\n".join(BLOCKS).replace("127.0.0.1:50052", f"127.0.0.1:{port}")
     script += "\nkill %1; wait\n"
-    with forking_commands(tmp_path / "commands") as path:
-        process = subprocess.Popen(
-            ["bash", "-c", script],
-            cwd=tmp_path,
-            env={**os.environ, "PATH": f"{path}{os.pathsep}{PATH}", "RISKGATE_PORT": str(port)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            said, errors = process.communicate(timeout=300)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+    path = forking_commands(tmp_path / "commands")
+    process = subprocess.Popen(
+        ["bash", "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{path}{os.pathsep}{PATH}", "RISKGATE_PORT": str(port)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        said, errors = process.communicate(timeout=300)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 0, f"{said[-2_000:]}\n{errors[-2_000:]}"
 
     def read(name: str) -> dict:

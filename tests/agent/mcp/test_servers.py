@@ -7,7 +7,6 @@ import contextlib
 import gzip
 import json
 import re
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,14 @@ from phylactery_agent.tools.mcp.listing import list_tools
 from phylactery_agent.tools.mcp.session import open_session
 from phylactery_agent.tools.mcp.url import MAX_STREAMS, STREAMS_PER_SECOND
 
+from tests.support.servers.mcp import INTERPRETER, forking_server
+
 NO_METHOD = {"code": -32601, "message": "no such method"}
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def command(folder: Path, *faults: str, **more: Any) -> ServerConfig:
-    run = [sys.executable, "-m", "tests.support.servers.mcp_server", "stdio", str(folder), *faults]
+def command(folder: Path, *faults: str, program: tuple[str, ...] = (), **more: Any) -> ServerConfig:
+    run = [*(program or forking_server(folder)), "stdio", str(folder), *faults]
     return ServerConfig(**{"command": run, "env": ["PYTHONPATH"], "cwd": ROOT, "start_seconds": 60, **more})
 
 
@@ -68,7 +69,7 @@ async def test_a_server_that_says_too_much_or_nothing_is_given_up_and_ended(
     tmp_path: Path, fault: str, why: str, options: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(ServerFaultError, match=why):
-        await list_tools(command(tmp_path, fault, **options))
+        await list_tools(command(tmp_path, fault, program=INTERPRETER, **options))
     assert processes_of(tmp_path) == []
     assert "noise" not in caplog.text
     assert "xxxx" not in caplog.text
@@ -97,7 +98,7 @@ async def test_the_agents_environment_and_what_a_server_writes_aside_stay_where_
     secret = tmp_path / "secret"
     secret.write_text("sk-1\n")
     aside = tmp_path / "stderr"
-    config = command(tmp_path, env_files={"SERVICE_KEY": secret}, stderr=aside)
+    config = command(tmp_path, program=INTERPRETER, env_files={"SERVICE_KEY": secret}, stderr=aside)
     async with open_session(config, lambda: None) as session:
         result = await session.call("environment", {}, "ek_1")
     names = result.content[0].text.split("\n")

@@ -17,7 +17,7 @@ from phylactery_agent.tools.mcp import server
 from phylactery_chassis.util.ids import new_id
 
 from tests.support.agent.system import DONE, SUSPENDED, Person, System, approval_of
-from tests.support.servers.mcp import KNOWN, McpPlace
+from tests.support.servers.mcp import INTERPRETER, KNOWN, McpPlace
 
 NOTE = "mcp_test_note"
 
@@ -390,7 +390,7 @@ async def test_a_server_that_is_gone_is_said_and_nothing_is_asked_about(
 
 @pytest.mark.slow
 async def test_nothing_of_a_server_is_left_when_the_agent_ends(tmp_path: Path) -> None:
-    place = McpPlace(tmp_path / "mcp", faults=("stays",))
+    place = McpPlace(tmp_path / "mcp", faults=("stays",), program=INTERPRETER)
     async with opened(place, tmp_path):
         pid = place.pid
         group = os.getpgid(pid)

@@ -40,16 +40,16 @@ FORMS = """  - name: send_email
 @pytest.mark.slow
 def test_the_page_leads_from_a_list_of_tools_to_a_catalog_that_lacks_nothing(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    with forking_commands(tmp_path / "commands") as path:
-        done = subprocess.run(
-            ["bash", "-c", "set -euo pipefail\n" + "\n".join(COMMANDS)],
-            cwd=tmp_path,
-            env={**os.environ, "PATH": path},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+    path = forking_commands(tmp_path / "commands")
+    done = subprocess.run(
+        ["bash", "-c", "set -euo pipefail\n" + "\n".join(COMMANDS)],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert "something is missing" in done.stdout
     assert json.loads((tmp_path / "try" / "check.json").read_text())["ok"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from phylactery_riskgate.cli import app
 from typer.testing import CliRunner, Result
 
+from tests.support.processes.shells import write_forking
 from tests.support.riskgate.bundles import ALLOW_ALL, bundle_of, tool, write_bundle
 from tests.support.servers.undoing_server import schema
 
@@ -30,9 +30,8 @@ def catalog(folder: Path, **said: Any) -> list[dict[str, Any]]:
 
 def tried(folder: Path, *faults: str, said: str | None = None, **options: str) -> Result:
     """Run the command; ``said`` is what is answered when it asks, and without it, --yes is given."""
-    server = " ".join(
-        (sys.executable, "-m", "tests.support.servers.undoing_server", str(folder / "notes.json"), *faults)
-    )
+    program = write_forking(folder / "undoing_server", "from tests.support.servers.undoing_server import main; main()")
+    server = " ".join((str(program), str(folder / "notes.json"), *faults))
     given = {
         "undo": "mcp_notes_add",
         "server": server,

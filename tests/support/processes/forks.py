@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 _NOWHERE = Path(os.devnull)
@@ -43,25 +44,33 @@ class Forked:
         words: Sequence[object] = (),
         environment: Mapping[str, str] = os.environ,
         *,
-        stdin: Path = _NOWHERE,
-        out: Path = _NOWHERE,
-        err: Path = _NOWHERE,
+        stdin: Path | int = _NOWHERE,
+        out: Path | int = _NOWHERE,
+        err: Path | int = _NOWHERE,
         terminal: Path | None = None,
         folder: Path | None = None,
         own: bool = False,
     ) -> None:
         """Start `python -m module words` with exactly this environment; out and err are appended to.
 
-        If the module is -c, the first word is the program text. A terminal is one for all three, and controlled by the
-        program. The working folder is that of the first fork's parent if none is named. With ``own`` the program is a
-        child of this process, which has no other threads: a fork itself whose children end with it.
+        If the module is -c, the first word is the program text. An open file is closed here: it is the program's alone.
+        A terminal is one for all three, and controlled by the program. The working folder is that of the first fork's
+        parent if none is named. With ``own`` the program is a child of this process, which has no other threads: a fork
+        itself whose children end with it.
         """
         self.args = [module, *map(str, words)]
-        files = [str(path) for path in ((terminal,) * 3 if terminal else (stdin, out, err))]
+        # A Connection is what multiprocessing hands over, whatever the file is, and closes the file here
+        files = [
+            Connection(file) if isinstance(file, int) else str(file)
+            for file in ((terminal,) * 3 if terminal else (stdin, out, err))
+        ]
         place = str(folder or "")
         make = _OWN.Process if own else _FORKS.Process
         self._process = make(target=_become, args=(self.args, dict(environment), files, place), daemon=True)
         self._process.start()
+        for file in files:
+            if isinstance(file, Connection):
+                file.close()
         assert self._process.pid is not None
         self.pid = self._process.pid
 
@@ -115,7 +124,7 @@ def share_forks(address: str) -> None:
     multiprocessing.util._exit_function = lambda *_: None  # it would end what the program itself left behind
 
 
-def _become(words: list[str], environment: dict[str, str], files: list[str], folder: str) -> None:
+def _become(words: list[str], environment: dict[str, str], files: list[str | Connection], folder: str) -> None:
     """Turn this process into what Python would have started for the words."""
     os.setsid()
     if folder:
@@ -123,8 +132,12 @@ def _become(words: list[str], environment: dict[str, str], files: list[str], fol
     os.environ.clear()
     os.environ.update(environment)
     how = os.O_RDWR if len({*files}) == 1 else os.O_RDONLY  # one terminal for all; a pipe opened to write never ends
-    for number, path in enumerate(files):
-        opened = os.open(path, how if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for number, file in enumerate(files):
+        if isinstance(file, Connection):
+            os.dup2(file.fileno(), number)
+            file.close()
+            continue
+        opened = os.open(file, how if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         os.dup2(opened, number)
         os.close(opened)
     sys.stdin, sys.stdout, sys.stderr = (

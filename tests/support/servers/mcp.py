@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
@@ -18,11 +17,16 @@ from phylactery_riskgate.cli import app as riskgate
 from phylactery_riskgate.domain.bundle.bundle import load_bundle
 from typer.testing import CliRunner
 
+from tests.support.processes.forks import Forked
 from tests.support.processes.ports import lasting_port
+from tests.support.processes.shells import write_forking
 from tests.support.riskgate.asking_bundle import asks_first
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_SECONDS = 150.0
+INTERPRETER = (sys.executable, "-m", "tests.support.servers.mcp_server")
+"""The server as a process of its own, for tests of what is started and ended."""
+_FORKING = "from tests.support.servers.mcp_server import main; main()"
 
 KNOWN: dict[str, Any] = {
     "note": {
@@ -52,6 +56,11 @@ _PREPARED: dict[str, tuple[str, dict[Path, str]]] = {}
 """Pins, and files of a bundle, by what is configured of the tools."""
 
 
+def forking_server(folder: Path) -> tuple[str]:
+    """Return the command of a server that is a fork, which begins with a fiftieth of the work, written to a folder."""
+    return (str(write_forking(folder / "server", _FORKING)),)
+
+
 @dataclass
 class McpPlace:
     """A test server: its folder, its configuration, its pins, and the bundle with its tools."""
@@ -62,12 +71,15 @@ class McpPlace:
     known: dict[str, Any] = field(default_factory=lambda: KNOWN)
     faults: tuple[str, ...] = ()
     port: int = field(default_factory=lasting_port)
-    _served: subprocess.Popen[bytes] | None = None
+    program: tuple[str, ...] = ()
+    """What is started: by default a small program that has the server forked."""
+    _served: Forked | None = None
 
     def __post_init__(self) -> None:
         self.work = self.folder / "work"
         self.work.mkdir(parents=True)
         self.pins = self.folder / "pins.json"
+        self.program = self.program or forking_server(self.folder)
         self.configure()
 
     @property
@@ -78,15 +90,14 @@ class McpPlace:
         """Write the configuration."""
         where: dict[str, Any] = {"url": f"http://127.0.0.1:{self.port}/mcp"}
         if self.kind == "stdio":
-            command = [sys.executable, "-m", "tests.support.servers.mcp_server", "stdio", str(self.work), *self.faults]
+            command = [*self.program, "stdio", str(self.work), *self.faults]
             where = {"command": command, "env": ["PYTHONPATH"], "cwd": str(ROOT)}
         server = {**where, "timeout_seconds": 60, "start_seconds": 60, "tools": self.known, **self.options}
         self.config.write_text(yaml.safe_dump({"servers": {"test": server}}))
 
     def serve(self) -> None:
         """Start the server if it is reached by URL, and wait until it listens."""
-        command = [sys.executable, "-m", "tests.support.servers.mcp_server", "http", str(self.work), str(self.port)]
-        self._served = subprocess.Popen([*command, *self.faults], cwd=ROOT, start_new_session=True)
+        self._served = Forked("-c", [_FORKING, "http", self.work, self.port, *self.faults], folder=ROOT)
         import socket
 
         end = time.monotonic() + LIMIT_SECONDS
