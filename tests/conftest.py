@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,7 @@ from hypothesis.internal.conjecture import providers
 from tests.support import tiers
 from tests.support.databases.compiled import share_compiled_statements
 from tests.support.databases.schema import write_down_schemas
+from tests.support.processes.forks import offer_forks, share_run
 from tests.support.processes.guardian import guard_run, run_folder
 from tests.support.servers import postgres
 from tests.support.tiers import (  # noqa: F401 - hooks of this conftest
@@ -94,9 +96,17 @@ share_compiled_statements()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin a run: what it starts ends with it, also if it is killed."""
-    if not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        share_run(config.workerinput["forks"])
+    else:
         guard_run()
     tiers.pytest_configure(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Let the workers of pytest-xdist fork programs from one process."""
+    node.workerinput["forks"] = offer_forks()
 
 
 @pytest.hookimpl(wrapper=True)

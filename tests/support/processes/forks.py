@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import multiprocessing.forkserver
 import multiprocessing.util
 import os
 import runpy
 import signal
+import socket
+import socketserver
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Mapping, Sequence
+from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -112,7 +118,7 @@ class Forked:
 
 def shared_address() -> str:
     """Return what a forked program says to `share_forks` to fork others from the same process."""
-    multiprocessing.forkserver.ensure_running()
+    multiprocessing.forkserver._forkserver.ensure_running()
     return str(multiprocessing.forkserver._forkserver._forkserver_address)
 
 
@@ -122,6 +128,40 @@ def share_forks(address: str) -> None:
     server._forkserver_address, server.ensure_running = address, lambda: None
     multiprocessing.current_process()._config["daemon"] = False  # one that ends with its parent may not start others
     multiprocessing.util._exit_function = lambda *_: None  # it would end what the program itself left behind
+
+
+@cache
+def offer_forks() -> str:
+    """Return where the workers that this process started ask for the process that forks, as `share_run` does.
+
+    It is started for the first that asks, and ends with this process: with its imports, one for each worker would take
+    as long as many of their tests.
+    """
+
+    class Asked(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.sendall(shared_address().encode())
+
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    server = socketserver.UnixStreamServer(f"{folder.name}/asked", Asked)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return str(server.server_address)
+
+
+def share_run(asking: str) -> None:
+    """Make this worker's Forked programs forks of the process that `offer_forks` has for all workers of the run."""
+    server = multiprocessing.forkserver._forkserver
+
+    def ask() -> None:
+        if server._forkserver_address is None:
+            # What is sent along with a request to keep the process; the one that started the workers keeps it
+            server._forkserver_alive_fd = os.open(os.devnull, os.O_RDONLY)
+            with socket.socket(socket.AF_UNIX) as asked:
+                asked.connect(asking)
+                server._forkserver_address = asked.makefile().read()
+
+    server.ensure_running = ask
 
 
 def _become(words: list[str], environment: dict[str, str], files: list[str | Connection], folder: str) -> None:
