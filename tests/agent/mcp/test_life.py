@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
@@ -19,7 +18,8 @@ from phylactery_agent.tools.mcp.specs import McpArguments
 from phylactery_agent.tools.registry import ToolRegistrationError, ToolRegistry
 
 from tests.support.agent.graph import FakeMemories, FakeOutputs
-from tests.support.servers.mcp import McpPlace
+from tests.support.processes.cancelling import Cut
+from tests.support.servers.mcp import McpPlace, processes_of
 
 NOTE = "mcp_test_note"
 
@@ -49,7 +49,7 @@ async def held(place: McpPlace) -> None:
 
 @pytest.mark.slow
 async def test_a_server_with_no_place_left_is_busy_and_the_call_was_never_sent(tmp_path: Path) -> None:
-    place = McpPlace(tmp_path / "mcp", options={"max_concurrent": 1, "timeout_seconds": 4})
+    place = McpPlace(tmp_path / "mcp", options={"max_concurrent": 1, "timeout_seconds": 8})
     async with living(place) as tools:
         place.set("hold")
         first = asyncio.create_task(tools[NOTE].run(call("first")))
@@ -108,6 +108,36 @@ async def test_a_server_that_ends_again_and_again_is_begun_again_and_told_of_onc
     assert (said.out + said.err).count("an MCP server is away") == 1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("script", "moments"), [("exit", 20), ("sleep 600; exit", 8)], ids=["it ends", "it stays"])
+async def test_ended_at_any_moment_a_server_is_gone_and_not_begun_again(
+    tmp_path: Path, script: str, moments: int
+) -> None:
+    config = load_config(_command("sh", "-c", script, str(tmp_path))).servers["test"]
+
+    async def life(name: str) -> None:
+        McpServer(name, config, Pins().of("test"), ToolRegistry()).begin()
+        [lives] = [task for task in asyncio.all_tasks() if task.get_name() == f"mcp:{name}"]
+        await lives  # which is cancelled with what awaits it
+
+    async def ends(at: int) -> bool:
+        cut = Cut(at)
+        running = asyncio.create_task(cut.run(life(f"server{at}")))
+        while not cut.fired:  # noqa: ASYNC110 - it is counted, not signalled
+            await asyncio.sleep(0.01)
+        ended, _ = await asyncio.wait({running}, timeout=60)
+        running.cancel()  # what was not ended is not to hold the test
+        return bool(ended)
+
+    numbers = range(1, moments + 1)
+    ended = await asyncio.gather(*map(ends, numbers))
+    assert [number for number, ends in zip(numbers, ended, strict=True) if not ends] == []
+    assert processes_of(tmp_path) == []
+
+
 def _only(script: str) -> str:
-    config: dict[str, Any] = {"servers": {"test": {"command": [sys.executable, "-c", script]}}}
-    return json.dumps(config)
+    return _command(sys.executable, "-c", script)
+
+
+def _command(*words: str) -> str:
+    return json.dumps({"servers": {"test": {"command": words}}})

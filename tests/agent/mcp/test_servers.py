@@ -17,7 +17,7 @@ from phylactery_agent.tools.mcp.listing import list_tools
 from phylactery_agent.tools.mcp.session import open_session
 from phylactery_agent.tools.mcp.url import MAX_STREAMS, STREAMS_PER_SECOND
 
-from tests.support.servers.mcp import INTERPRETER, forking_server
+from tests.support.servers.mcp import INTERPRETER, forking_server, processes_of
 
 NO_METHOD = {"code": -32601, "message": "no such method"}
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,19 +26,6 @@ ROOT = Path(__file__).resolve().parents[3]
 def command(folder: Path, *faults: str, program: tuple[str, ...] = (), **more: Any) -> ServerConfig:
     run = [*(program or forking_server(folder)), "stdio", str(folder), *faults]
     return ServerConfig(**{"command": run, "env": ["PYTHONPATH"], "cwd": ROOT, "start_seconds": 60, **more})
-
-
-def processes_of(folder: Path) -> list[str]:
-    """Return the processes that were started for a folder and still run."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            called, state = (process / "cmdline").read_text(), (process / "stat").read_text().rpartition(")")[2]
-        except (OSError, UnicodeDecodeError):
-            continue
-        if str(folder) in called and state.split()[0] != "Z":
-            found.append(called.replace("\0", " "))
-    return found
 
 
 async def test_every_page_of_the_list_is_read(tmp_path: Path) -> None:

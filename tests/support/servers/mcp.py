@@ -61,6 +61,19 @@ def forking_server(folder: Path) -> tuple[str]:
     return (str(write_forking(folder / "server", _FORKING)),)
 
 
+def processes_of(folder: Path) -> list[str]:
+    """Return the processes that were started for a folder and still run."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            called, state = (process / "cmdline").read_text(), (process / "stat").read_text().rpartition(")")[2]
+        except (OSError, UnicodeDecodeError):
+            continue
+        if str(folder) in called and state.split()[0] != "Z":
+            found.append(called.replace("\0", " "))
+    return found
+
+
 @dataclass
 class McpPlace:
     """A test server: its folder, its configuration, its pins, and the bundle with its tools."""

@@ -13,9 +13,9 @@ import shutil
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -59,7 +59,15 @@ async def process_streams(config: ServerConfig) -> AsyncIterator[Streams]:
         McpConfigError: A file of the configuration cannot be read.
     """
     with _stderr_of(config) as stderr:
-        process = await _begun(config, stderr)
+        beginning = asyncio.create_task(_begun(config, stderr))
+        try:
+            process = await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            # Not while it begins: asyncio waits for ever for pipes that it has not connected
+            await asyncio.wait({beginning})
+            if beginning.exception() is None:
+                await _whole(_end(beginning.result()))
+            raise
     incoming_sent, incoming = anyio.create_memory_object_stream[Incoming](0)
     outgoing, outgoing_read = anyio.create_memory_object_stream[SessionMessage](0)
     reading = asyncio.create_task(_read(process, incoming_sent))
@@ -69,10 +77,10 @@ async def process_streams(config: ServerConfig) -> AsyncIterator[Streams]:
     finally:
         for job in jobs:
             job.cancel()
-        await asyncio.gather(*jobs, return_exceptions=True)
         for stream in (incoming_sent, incoming, outgoing, outgoing_read):
             stream.close()
-        await _end(process)
+        await _whole(_end(process))
+        await asyncio.gather(*jobs, return_exceptions=True)
 
 
 @contextlib.contextmanager
@@ -195,6 +203,16 @@ async def _end(process: Process) -> None:
     transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()
+
+
+async def _whole(work: Coroutine[Any, Any, None]) -> None:
+    """Do all of the work, also if the caller is cancelled meanwhile: a server that is half ended would stay."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
 
 
 async def _gone(process: Process, seconds: float) -> bool:

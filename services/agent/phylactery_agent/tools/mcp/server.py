@@ -98,6 +98,8 @@ class McpServer:
                 why = why_of(error)
             finally:
                 self._suspend()
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                return  # the SDK takes a cancellation for its own while it closes a session, and goes on
             self._tell("an MCP server is away", why)
             if asyncio.get_running_loop().time() - began > _HEALTHY_SECONDS:
                 pause = _FIRST_PAUSE
