@@ -159,7 +159,9 @@ def share_run(asking: str) -> None:
             server._forkserver_alive_fd = os.open(os.devnull, os.O_RDONLY)
             with socket.socket(socket.AF_UNIX) as asked:
                 asked.connect(asking)
-                server._forkserver_address = asked.makefile().read()
+                address = asked.makefile().read()
+            assert address, "the process that started the workers could not start the one that forks: it said why"
+            server._forkserver_address = address
 
     server.ensure_running = ask
 
