@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -47,10 +48,15 @@ def signals(body: str, *pieces: Piece, words: str = ASKED) -> int:
     return task_facts(TaskIndex([read_words(words), *pieces]), MAIL, bound).signals
 
 
+@cache
+def vocabulary() -> list[str]:
+    chance = random.Random(1)
+    return [f"{chance.choice('bcdfglmnprst')}{chance.choice('aeiou')}{number:x}" for number in range(20_000)]
+
+
 def filler(size: int, seed: int = 1) -> str:
     """Words like those of a language: few are frequent, and most are rare."""
-    chance = random.Random(seed)
-    words = [f"{chance.choice('bcdfglmnprst')}{chance.choice('aeiou')}{number:x}" for number in range(20_000)]
+    chance, words = random.Random(seed), vocabulary()
     found: list[str] = []
     left = size
     while left > 0:
