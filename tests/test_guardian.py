@@ -31,6 +31,13 @@ def test_hangs(postgres_url, tmp_path):
     time.sleep(600)
 """
 
+# What is forked needs nothing of ours, whose imports take longer than all else
+CONFTEST = """
+from tests.conftest import *
+from tests.support.processes import forks
+
+forks._FORKS.set_forkserver_preload([forks.__name__])
+"""
 
 # What a shell starts in the background ignores SIGINT, and so does all that it starts
 PYTEST = """
@@ -63,7 +70,7 @@ def test_an_interrupted_run_leaves_no_process_and_no_cluster(
     tmp_path: Path, ended_by: signal.Signals, options: list[str]
 ):
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")
-    (tmp_path / "conftest.py").write_text("from tests.conftest import *\n")
+    (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_one.py").write_text(textwrap.dedent(HANGING))
     env = environment_apart() | {"PYTHONPATH": str(ROOT)}
     words = [sys.executable, "-c", PYTEST, "-p", "no:cacheprovider", *options]
@@ -78,10 +85,12 @@ def ends_with(run: subprocess.Popen[bytes], ended_by: signal.Signals, started: P
     await_that(lambda: started.exists() and started.read_text().endswith("\n"), "the test did not start")
     _, forked, process, folder = started.read_text().split()
     server = int(Path(folder, "data", "postmaster.pid").read_text().split()[0])
-    assert all(map(runs, (int(forked), int(process), server)))
+    forks = int(Path(f"/proc/{forked}/stat").read_text().rpartition(")")[2].split()[1])
+    started_by_it = (int(forked), forks, int(process), server)
+    assert all(map(runs, started_by_it))
     run.send_signal(ended_by)
     run.wait(60)
-    for pid in (int(forked), int(process), server):
+    for pid in started_by_it:
         await_that(lambda pid=pid: not runs(pid), f"process {pid} still runs")
     await_that(lambda: not Path(folder).exists(), f"{folder} still exists")
 
