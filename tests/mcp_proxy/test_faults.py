@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from phylactery_mcp_proxy.upstream.session import connected
+from phylactery_mcp_proxy.settings import ServerTarget
+from phylactery_mcp_proxy.upstream.session import Upstream, connected
 
+from tests.support.processes.cancelling import kept_on
 from tests.support.proxies import Place, texts, until
+from tests.support.servers.mcp import processes_of
 
 ACT = ("mcp_raw_act", {"text": "once"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("script", "moments"), [("exit", 20), ("sleep 600; exit", 8)], ids=["it ends", "it stays"])
+async def test_ended_at_any_moment_the_server_is_gone_and_not_begun_again(tmp_path: Path, script: str, moments: int):
+    target = ServerTarget(name="test", command=("sh", "-c", script, str(tmp_path)), start_seconds=60)
+    assert await kept_on(lambda _: Upstream(target, lambda _: None).run(), moments) == []
+    assert processes_of(tmp_path) == []
 
 
 async def test_an_answer_to_another_request_reaches_no_call(make_place: Callable[..., Place]):

@@ -18,7 +18,7 @@ from phylactery_agent.tools.mcp.specs import McpArguments
 from phylactery_agent.tools.registry import ToolRegistrationError, ToolRegistry
 
 from tests.support.agent.graph import FakeMemories, FakeOutputs
-from tests.support.processes.cancelling import Cut
+from tests.support.processes.cancelling import kept_on
 from tests.support.servers.mcp import McpPlace, processes_of
 
 NOTE = "mcp_test_note"
@@ -115,23 +115,12 @@ async def test_ended_at_any_moment_a_server_is_gone_and_not_begun_again(
 ) -> None:
     config = load_config(_command("sh", "-c", script, str(tmp_path))).servers["test"]
 
-    async def life(name: str) -> None:
-        McpServer(name, config, Pins().of("test"), ToolRegistry()).begin()
-        [lives] = [task for task in asyncio.all_tasks() if task.get_name() == f"mcp:{name}"]
+    async def life(at: int) -> None:
+        McpServer(f"server{at}", config, Pins().of("test"), ToolRegistry()).begin()
+        [lives] = [task for task in asyncio.all_tasks() if task.get_name() == f"mcp:server{at}"]
         await lives  # which is cancelled with what awaits it
 
-    async def ends(at: int) -> bool:
-        cut = Cut(at)
-        running = asyncio.create_task(cut.run(life(f"server{at}")))
-        while not cut.fired:  # noqa: ASYNC110 - it is counted, not signalled
-            await asyncio.sleep(0.01)
-        ended, _ = await asyncio.wait({running}, timeout=60)
-        running.cancel()  # what was not ended is not to hold the test
-        return bool(ended)
-
-    numbers = range(1, moments + 1)
-    ended = await asyncio.gather(*map(ends, numbers))
-    assert [number for number, ends in zip(numbers, ended, strict=True) if not ends] == []
+    assert await kept_on(life, moments) == []
     assert processes_of(tmp_path) == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -63,6 +63,23 @@ class Cut:
         for task in {self._root, here} - {None}:
             assert task is not None
             task.cancel()
+
+
+async def kept_on(life: Callable[[int], Coroutine[Any, Any, Any]], moments: int) -> list[int]:
+    """Run life(at) for each moment from 1, cancelled at that one; return those at which it went on for a minute."""
+
+    async def goes_on(at: int) -> bool:
+        cut = Cut(at)
+        running = asyncio.create_task(cut.run(life(at)))
+        while not cut.fired:  # noqa: ASYNC110 - it is counted, not signalled
+            await asyncio.sleep(0.01)
+        ended, _ = await asyncio.wait({running}, timeout=60)
+        running.cancel()
+        return not ended
+
+    numbers = range(1, moments + 1)
+    went_on = await asyncio.gather(*map(goes_on, numbers))
+    return [at for at, goes in zip(numbers, went_on, strict=True) if goes]
 
 
 class _Counted(Coroutine[Any, Any, Any]):

@@ -15,6 +15,7 @@ from typing import Final
 
 import anyio
 from mcp.shared.message import SessionMessage
+from phylactery_client.guard.running import finished, uncancelled
 
 from phylactery_mcp_proxy.settings import ServerTarget
 from phylactery_mcp_proxy.upstream.messages import MAX_LINE_BYTES, Incoming, Streams, read_messages, write_messages
@@ -47,7 +48,11 @@ async def process_streams(target: ServerTarget) -> AsyncIterator[Streams]:
     Raises:
         ServerFaultError: The command does not exist or cannot be started.
     """
-    process = await _begun(target)
+    # Not cancelled while it begins: asyncio waits for ever for pipes that it has not connected
+    process, cancelled = await finished(_begun(target))
+    if cancelled is not None:
+        await uncancelled(_end(process))
+        raise cancelled
     assert process.stdin is not None
     assert process.stdout is not None
     incoming_sent, incoming = anyio.create_memory_object_stream[Incoming](0)
@@ -61,11 +66,11 @@ async def process_streams(target: ServerTarget) -> AsyncIterator[Streams]:
     finally:
         for job in (reading, writing):
             job.cancel()
-        await asyncio.gather(reading, writing, return_exceptions=True)
         for stream in (incoming_sent, incoming, outgoing, outgoing_read):
             stream.close()
-        with anyio.CancelScope(shield=True):
-            await _end(process)
+        with anyio.CancelScope(shield=True):  # which keeps off cancellations of anyio's scopes, and of no task
+            await uncancelled(_end(process))
+            await asyncio.gather(reading, writing, return_exceptions=True)
 
 
 async def _begun(target: ServerTarget) -> Process:

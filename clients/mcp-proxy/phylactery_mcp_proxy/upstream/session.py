@@ -75,6 +75,8 @@ class Upstream:
                 self._session = None
                 self._ready.clear()
                 self._listed.set()  # who waits for a look waits in vain
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                return  # the SDK takes a cancellation for its own while it closes a session, and goes on
             if asyncio.get_running_loop().time() - began > _HEALTHY_SECONDS:
                 pause = _FIRST_PAUSE
             await asyncio.sleep(pause * random.uniform(0.8, 1.2))  # noqa: S311 - spreads restarts, hides nothing
