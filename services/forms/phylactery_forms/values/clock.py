@@ -73,6 +73,8 @@ def _clock(match: re.Match[str], options: TimeOptions, _: Context) -> time | str
     named = match.groupdict()
     hour = _number(match["hour"], _HOUR_WORDS)
     minute = _number(named["minute"], _MINUTE_WORDS) if named.get("minute") else 0
+    if named.get("side") == "to" and _is_range(match, minute):
+        return "not_one_time"
     if named.get("side") in {"menos", "to", "till", "before"}:
         if not 0 < minute < 60 or not 0 < hour <= _HOURS:
             return "no_such_time"
@@ -80,6 +82,11 @@ def _clock(match: re.Match[str], options: TimeOptions, _: Context) -> time | str
     digital = named.get("digital") is not None
     exact = digital and (match["hour"].startswith("0") or named.get("seconds") is not None)
     return _of_day(hour, minute, _part_of(named), options, exact=exact)
+
+
+def _is_range(match: re.Match[str], minute: int) -> bool:
+    """Return True if "to" is between two hours, not between minutes and an hour: 2 to 4 pm; not ten to four."""
+    return 0 < minute <= _NOON and (match[0].startswith("from") or minute not in {5, 10})
 
 
 def _part_of(named: Mapping[str, str | None]) -> str:

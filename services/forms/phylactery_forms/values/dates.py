@@ -442,7 +442,8 @@ _NOTATIONS: Final[tuple[tuple[str, _Reader], ...]] = (
     (rf"{_OPEN}(?P<weekday>{_W})\s+(?:(?P<coming>{_AFTER_NEXT})|(?P<gone>{_AFTER_LAST}))(?![^\W_])", _weekday),
     (
         (
-            rf"{_OPEN}(?:(?P<next>{_NEXT})|(?P<last>{_LAST})|(?P<this>{_THIS}))\s+(?P<weekday>{_W})(?![^\W_])"
+            rf"{_OPEN}(?:(?P<coming>(?:(?:this|the)\s+)?coming)|(?P<next>{_NEXT})|(?P<last>{_LAST})|(?P<this>{_THIS}))"
+            rf"\s+(?P<weekday>{_W})(?![^\W_])"
             r"(?!\s+(?:\d|the\b))"
         ),
         _weekday,
