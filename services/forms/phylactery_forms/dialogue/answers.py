@@ -13,18 +13,29 @@ from dataclasses import dataclass, field
 from datetime import time
 from typing import Final, Literal, get_args
 
-from phylactery_understanding.replies.answers import read_answer
+from phylactery_understanding.replies.answers import begins_with_yes, read_answer
 
 from phylactery_forms.definitions.model import FREE, Field, Form
+from phylactery_forms.dialogue.commands import postpones
 from phylactery_forms.dialogue.filling import beside
 from phylactery_forms.dialogue.reading import found_in, valid_value
-from phylactery_forms.dialogue.signals import parts_of, undenied
+from phylactery_forms.dialogue.signals import latest, parts_of, undenied
 from phylactery_forms.dialogue.state import ConversationState, Doubt
-from phylactery_forms.dialogue.words import ListName, Words, find, named_at, size_at, words_of
+from phylactery_forms.dialogue.words import (
+    ListName,
+    Words,
+    clauses_of,
+    find,
+    headed,
+    named_at,
+    opening_of,
+    size_at,
+    words_of,
+)
 from phylactery_forms.values.contacts import NO_OWN_PHONE
 from phylactery_forms.values.message import filler, fold, groups
 from phylactery_forms.values.message import words as name_words
-from phylactery_forms.values.model import Context, Found, Problem, TimeOptions, ValueType, value_type
+from phylactery_forms.values.model import ChoiceOptions, Context, Found, Problem, TimeOptions, ValueType, value_type
 from phylactery_forms.values.reading import extract
 
 Reason = Literal[
@@ -67,16 +78,21 @@ _NOT_COUNTED: Final = frozenset({"with", "or", "from", "which", "who", "i", "you
 _POINTING: Final = frozenset({"the", "this", "that", "which", "each", "every", "no", "any", "another", "other"})
 _ARTICLES: Final = frozenset({"un", "una"})
 _STEM: Final = 4
+_WORD: Final = re.compile(r"[^\W_]+")
 _MOST: Final = 3
 """How many values a person is offered, and how often in a row a doubt costs no attempt."""
 _LONGEST: Final = 60
 """The number of words from which a message tells a story, and is no answer to a typed field."""
+_REASON: Final = 7
+"""The number of words that a yes or no with its reason may have."""
 _FRAME: Final = 9
 """The number of words a frame may have beside those that the lists know."""
 _PLANS: Final = re.compile(r"[a-z]{3}(?:ing|ando|endo)$")
 """What people are doing then, as they plan: leaving on the 5th."""
 _ABOUT: Final = 5
 _NOON: Final = time(12)
+_UNTIL: Final = frozenset({"until", "till", "hasta"})
+_COUNTED: Final = frozenset({"number", "money", "time", "date"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +117,8 @@ def read_answer_to(
     one: Field, form: Form, conversation: ConversationState, text: str, context: Context, *, request: bool = False
 ) -> Reading:
     """Return what an answer to the asked field gives. ``request`` says that the agent can do what the text asks for."""
+    if one.type.name == "yes_no" and (decided := _decided(one, form, words_of(text), text)) is not None:
+        return decided
     read = undenied(one, text, context)
     found = [] if isinstance(read, Problem) else read
     if isinstance(read, Problem) and read.code == NO_OWN_PHONE:
@@ -115,14 +133,91 @@ def read_answer_to(
         return _tried(one, read, text, context, given)
     if not found:
         return Reading(more=given)
-    if one.type.name in FREE:
-        return Reading(tuple(found[:1]), "request" if request else "")
     said = words_of(text)
+    if one.type.name in FREE:
+        return Reading(tuple(found[:1]), "request" if request else _doubt_of_words(one, said))
     values = tuple(_distinct(one, said, found, context, list(more.values())))
+    named = {name: value for name, value in given.items() if named_at(form.by_id[name], said.folded) is not None}
     if len(values) > 1:
-        return Reading(values[:_MOST], "several", more=given)
+        return Reading(values[:_MOST], "several", more=named)
     reason = _doubt(one, form, said, found, [*more.items()], context)
-    return Reading(values, reason, more=given)
+    return Reading(values, reason, more=named if reason else given)
+
+
+def read_correction(one: Field, text: str, value_text: str, context: Context) -> Reading:
+    """Return what a correction gives a field: a value under an operator, or one that is added, is asked back.
+
+    ``value_text`` is the part of the message that holds the new value.
+    """
+    read = found_in(one, value_text, context)
+    if isinstance(read, Problem):
+        return Reading(problem=read)
+    kept = latest(read, value_text)
+    if not kept or one.type.name in FREE:
+        return Reading(tuple(kept[:1]))
+    said, value = words_of(text), kept[0]
+    offset = max(text.find(value_text), 0)
+    taken = _covered(said, [Found(value.value, value.start + offset, value.end + offset, whole=False)])
+    if not taken:
+        return Reading((value,))
+    first, last, words = min(taken), max(taken), said.folded
+    beside = range(max(first - 1, 0), min(last + 3, len(words)))
+    relative = any(size_at("relative", words, place) for place in beside if place not in taken)
+    if relative and one.type.name in _COUNTED:
+        return Reading((value,), "bound")
+    denied = {place for part in parts_of(said) if part.denied for place in range(part.start, part.stop)}
+    taken |= denied | _phrases(said, taken, "marks", "regret", "rethink", "denial", "changes", "wish", "put")
+    reason = _operator(one, said, [place for place in range(len(words)) if place not in taken], first)
+    if reason == "denied" or (reason == "others" and one.type.name not in _OWNED):
+        return Reading((value,))
+    several = {each.value: each for each in kept} if reason == "several" else {value.value: value}
+    return Reading(tuple(several.values())[:_MOST], reason)
+
+
+def _doubt_of_words(one: Field, said: Words) -> Reason | Literal[""]:
+    """Return why words are a doubtful answer where any words are one: they ask, hedge, or mark a correction."""
+    words = said.folded
+    if "?" in said.text:
+        return "asks"
+    start, stop = opening_of(said)
+    if size_at("hedge", words, start) or postpones(said, None):
+        return "hedge"
+    if one.type.name == "address" and find("others", words) is not None:
+        return "others"
+    return "left_over" if start < stop and headed(said) else ""
+
+
+def _decided(one: Field, form: Form, said: Words, text: str) -> Reading | None:
+    """Return the yes or no that opens an answer, or that a sentence about the field's own word gives.
+
+    What follows says it again or why: yes please, it's urgent; no, I don't need it; I don't want insurance. A yes takes
+    no denial behind it, a no none that wants what the field is about, and neither an operator, a figure or a question.
+    """
+    words = said.folded
+    if "?" in text or len(words) > _REASON or any(any(sign.isdigit() for sign in word) for word in words):
+        return None
+    if any(find(name, words) is not None for name in ("alternative", "condition", "hedge", "regret", "others")):
+        return None
+    if "but" in words or "pero" in words or postpones(said, None):
+        return None
+    size = size_at("denial", words, 0)
+    value = "yes" if begins_with_yes(text) else "no" if size else ""
+    rest = words[max(size, 1) :] if value else words
+    denies, wants = find("negation", rest) is not None, find("wants", rest) is not None
+    owns = any(word in _label_words(one) for word in rest)
+    said_value: str = value or ("no" if denies and wants and owns else "")
+    if not said_value or (value == "yes" and (denies or find("denial", rest) is not None)):
+        return None
+    if value == "no" and not denies and (owns or wants or find("put", rest) is not None or read_answer(text) == "yes"):
+        return None
+    if value == "no" and denies and len(words) > 1 and not (wants or owns or find("needless", rest) is not None):
+        return None
+    return Reading((Found(said_value, 0, len(text), whole=True),))
+
+
+def _label_words(one: Field) -> frozenset[str]:
+    texts = [*one.label.values(), *(alias for some in one.aliases.values() for alias in some)]
+    return frozenset(word for text in texts for word in words_of(text).folded if len(word) >= _STEM)
 
 
 def _tried(one: Field, problem: Problem, text: str, context: Context, more: Mapping[str, str]) -> Reading:
@@ -189,6 +284,8 @@ def _doubt(  # noqa: PLR0917 - each is another part of what was read
     if one.type.name == "number":
         taken |= _counted(said, last)
     taken |= _taken_back(one, said, found, context) | _phrases(said, taken, "tail", "frame", "asks_politely")
+    if any(size_at("hedge", words, place) for place in range(first, last)):
+        return "hedge"  # around nine: the hour is read with the word before it
     open_words = [place for place in range(len(words)) if place not in taken]
     if reason := _operator(one, said, open_words, first):
         return reason
@@ -245,12 +342,22 @@ def _taken_back(one: Field, said: Words, found: Sequence[Found], context: Contex
         place = 0
         while (span := find(name, words, place)) is not None:
             place = span.stop
+            if (
+                words[span.start] in {"no", "ya"}
+                and span.start > first
+                and not _says_value(one, _behind(said, span.stop), context)
+            ):
+                continue  # at nine I can't: it says no other value
             start = span.start - (span.start > 0 and words[span.start - 1] == "no")
             stop = span.stop + (span.stop < first and words[span.stop] == "no")
             before = said.text[: said.tokens[start].start]
             takes_back = 0 < start < first and _says_value(one, before, context)
             places |= {*range(0 if takes_back else start, stop)}
     return places
+
+
+def _behind(said: Words, place: int) -> str:
+    return said.text[said.tokens[place].start :] if place < len(said.tokens) else ""
 
 
 def _says_value(one: Field, text: str, context: Context) -> bool:
@@ -269,6 +376,10 @@ def _operator(one: Field, said: Words, open_words: Sequence[int], first: int) ->
                 continue
             if operator == "others" and place > first and one.type.name not in _OWNED:
                 continue  # for my wife and me: it is what is counted, not whose it is
+            if operator == "bound" and words[place] in _UNTIL and find("ending", tuple(_label_words(one))) is not None:
+                continue  # until the 5th, where the end is asked for
+            if operator == "denied" and place > first and find("negation", tuple(_option_words(one) & {*words})):
+                continue  # it does not turn on any more: the option itself is a denial
             return _REASONS[operator]
     return ""
 
@@ -305,7 +416,8 @@ def _begins(said: Words, name: ListName) -> bool:
 
 def _left_over(one: Field, form: Form, said: Words, taken: set[int]) -> list[int]:
     """Return the places of the words that belong to nothing."""
-    words, known = said.folded, filler(one.type.name) | _own_words(form, one)
+    words, known = said.folded, filler(one.type.name) | _own_words(form, one) | _option_words(one)
+    verbs = {word[:_STEM] for word in _asked_words(one)}
     if one.type.name == "person_name":
         known |= name_words("name_titles")
     left, place = list[int](), 0
@@ -317,17 +429,31 @@ def _left_over(one: Field, form: Form, said: Words, taken: set[int]) -> list[int
         if size:
             place += size
             continue
-        if not all(piece in known for piece in re.findall(r"[^\W_]+", words[place])):
+        if words[place][:_STEM] not in verbs and not all(piece in known for piece in _WORD.findall(words[place])):
             left.append(place)
         place += 1
     return left
+
+
+def _asked_words(one: Field) -> Iterator[str]:
+    """Yield the longer words of the question, of which an answer may have another form: lo compraste, lo compré."""
+    return (word for text in one.ask.values() for word in words_of(text).folded if len(word) > _STEM)
+
+
+def _option_words(one: Field) -> frozenset[str]:
+    """Return the words by which the options of a choice are called: what is left of one says no more than it."""
+    options = one.type.options
+    if not isinstance(options, ChoiceOptions):
+        return frozenset()
+    labels = [label for each in options.choices for label in each.labels.values()]
+    return frozenset(piece for label in labels for piece in _WORD.findall(fold(label)))
 
 
 def _own_words(form: Form, one: Field) -> frozenset[str]:
     """Return the words of the field's own question and of what the form is called, which say nothing new."""
     texts = [*one.label.values(), *one.ask.values(), *form.title.values()]
     texts += [phrase for some in (*one.aliases.values(), *form.triggers.values()) for phrase in some]
-    return frozenset(piece for text in texts for piece in re.findall(r"[^\W_]+", fold(text)) if piece != "no")
+    return frozenset(piece for text in texts for piece in _WORD.findall(fold(text)) if piece != "no")
 
 
 def _framed(said: Words, left: Sequence[int], value: tuple[int, int]) -> bool:
@@ -336,7 +462,7 @@ def _framed(said: Words, left: Sequence[int], value: tuple[int, int]) -> bool:
     "I'd like to come on …", "reserve a table for … at the window": all of it is one clause with the value, and begins
     with the head of such a wish.
     """
-    clause = next(part for part in _clauses(said) if part[0] <= value[0] < part[1])
+    clause = next(part for part in clauses_of(said) if part[0] <= value[0] < part[1])
     if _clause(said, value[0], left) != [*left] or len(left) > _FRAME:
         return False
     words, place = said.folded, clause[0]
@@ -353,19 +479,8 @@ def _framed(said: Words, left: Sequence[int], value: tuple[int, int]) -> bool:
 
 def _clause(said: Words, at: int, places: Sequence[int]) -> list[int]:
     """Return those of some words that are in the clause of another."""
-    start, stop = next(part for part in _clauses(said) if part[0] <= at < part[1])
+    start, stop = next(part for part in clauses_of(said) if part[0] <= at < part[1])
     return [place for place in places if start <= place < stop]
-
-
-def _clauses(said: Words) -> Iterator[tuple[int, int]]:
-    start = 0
-    for place in range(1, len(said.tokens) + 1):
-        ends = place == len(said.tokens)
-        if ends or re.search(
-            r"[;:!?\n]|[.,](?:\s|$)", said.text[said.tokens[place - 1].stop : said.tokens[place].start]
-        ):
-            yield start, place
-            start = place
 
 
 # ---- answers to what was asked back --------------------------------------------

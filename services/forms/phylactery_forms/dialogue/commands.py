@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from phylactery_understanding.replies.answers import read_answer
@@ -10,7 +11,16 @@ from phylactery_understanding.replies.stops import HOLDING, read_stop
 from phylactery_forms.definitions.model import FREE, Field, Form
 from phylactery_forms.dialogue.reading import accepted, taken_whole
 from phylactery_forms.dialogue.state import ConversationState, asking_next, skip, undone
-from phylactery_forms.dialogue.words import Command, command_in, find, words_of
+from phylactery_forms.dialogue.words import (
+    Command,
+    Words,
+    clauses_of,
+    command_in,
+    consists_of,
+    find,
+    size_at,
+    words_of,
+)
 from phylactery_forms.values.model import Context
 
 _SPOKEN: Final = frozenset({"text", "person_name", "address"})
@@ -50,30 +60,124 @@ def command_of(form: Form, conversation: ConversationState, text: str, context: 
 
 def _heard(form: Form, conversation: ConversationState, text: str, context: Context) -> Command | None:
     """Return a command within a sentence that answers nothing, and the no by which an optional field is left out."""
-    asked = form.by_id.get(conversation["asked"] or "")
-    if asked is None or conversation["status"] != "collecting":
+    asked, said = form.by_id.get(conversation["asked"] or ""), words_of(text)
+    if len(said.tokens) > _LONGEST:
         return None
+    if asked is None or conversation["status"] != "collecting":
+        return "cancel" if conversation["status"] == "review" and cancels(form, said) else None
     if asked.optional and asked.type.name not in _DECIDING and read_answer(text) == "no" and not _doubts(conversation):
         return "skip"
-    said = words_of(text)
-    if len(said.tokens) > _LONGEST or _takes(asked, text, context):
+    if asked.type.name in FREE:
+        return _heard_in_words(form, said)
+    if taken_whole(asked, text, context):
         return None
-    place = find("cancels", said.folded)
-    if place is not None and find("negation", said.folded[: place.start]) is None:
+    if cancels(form, said):
         return "cancel"
-    if find("postpone", said.folded) is not None and accepted(asked, text, context) is None:
+    found = accepted(asked, text, context)
+    if postpones(said, None if found is None else found.start):
         return "hold"
+    if found is None and _asks_why(said):
+        return "explain"
     return "repeat" if find("repeat", said.folded) is not None else None
+
+
+def _heard_in_words(form: Form, said: Words) -> Command | None:
+    """Return the command of a sentence where any words are an answer: all of its clauses say it, or it asks why."""
+    clauses = [said.folded[start:stop] for start, stop in clauses_of(said)]
+    ends = [start for start, stop in clauses_of(said) if cancels(form, said, start, stop)]
+    plain = [one for one in clauses if consists_of("cancel", one, "beside", "regret", "rethink", "denial", "wish")]
+    if ends and all(start in ends or _says_nothing(said.folded[start:stop]) for start, stop in clauses_of(said)):
+        return "cancel"
+    if plain and all(one in plain or _says_nothing(one) for one in clauses):
+        return "cancel"
+    if postpones(said, None) and (_opens_waiting(said) or find("postpone", said.folded) is not None):
+        return "hold"
+    return "explain" if _asks_why(said) else None
+
+
+def _says_nothing(words: tuple[str, ...]) -> bool:
+    stops = read_stop(" ".join(words))
+    return stops in HOLDING or stops == "stop" or consists_of("beside", words, "marks", "regret", "rethink", "changes")
+
+
+def _opens_waiting(said: Words) -> bool:
+    start, stop = next(clauses_of(said))
+    return read_stop(" ".join(said.folded[start:stop])) in HOLDING
+
+
+def cancels(form: Form, said: Words, start: int = 0, stop: int | None = None) -> bool:
+    """Return True if a message says that all of it is off, without denying it: cancel the booking, we won't come."""
+    words = said.folded[:stop]
+    for place in range(start, len(words)):
+        size = size_at("cancels", words, place)
+        if not size and (verb := size_at("undoing", words, place)):
+            size = verb + _undone(form, words, place + verb)
+            size = size if size > verb else 0
+        if size:
+            begin = max(start for start, _ in clauses_of(said) if start <= place)
+            return find("negation", words[begin:place]) is None
+    return False
+
+
+def _undone(form: Form, words: tuple[str, ...], place: int) -> int:
+    """Return how many words say what is cancelled, 0 if it is anything but the form and what it is called."""
+    own = {word for text in (*form.title.values(), *_phrases(form)) for word in words_of(text).folded if len(word) > 3}
+    begin = place
+    while place < len(words):
+        size = size_at("undone", words, place) or int(words[place] in own)
+        if size:
+            return place + size - begin
+        links = size_at("links", words, place) or int(words[place] in {"this", "that", "esta", "este", "esa", "ese"})
+        if not links:
+            return 0
+        place += links
+    return 0
+
+
+def _phrases(form: Form) -> Iterator[str]:
+    return (phrase for some in form.triggers.values() for phrase in some)
+
+
+def postpones(said: Words, value: int | None) -> bool:
+    """Return True if a message puts its answer off: let me ask them, I need 5 minutes, luego te digo.
+
+    ``value`` is the place of a value in the text: one in a clause of its own is an answer all the same.
+    """
+    words = said.folded
+    for start, stop in clauses_of(said):
+        if not any(_postponed_at(words[:stop], place) for place in range(start, stop)):
+            continue
+        if value is None or said.tokens[start].start <= value < said.tokens[stop - 1].stop:
+            return True
+    return False
+
+
+def _postponed_at(words: tuple[str, ...], place: int) -> bool:
+    if size_at("postpone", words, place):
+        return True
+    size = size_at("ahead", words, place)
+    if size and any(size_at("errand", words, place + size + more) for more in (0, 1)):
+        return True
+    size = size_at("some_time", words, place)
+    return bool(size) and any(size_at("span", words, place + size + more) for more in (0, 1, 2))
+
+
+def _asks_why(said: Words) -> bool:
+    """Return True for a question that begins as one about the question: why do you need my phone?"""
+    if "?" not in said.text:
+        return False
+    words, place = said.folded, 0
+    while place < len(words) and not size_at("explain", words, place):
+        size = max(size_at(name, words, place) for name in ("beside", "links"))
+        if not size:
+            return False
+        place += size
+    return place < len(words)
 
 
 def _doubts(conversation: ConversationState) -> bool:
     doubt = conversation.get("doubt")
     return doubt is not None and bool(doubt["values"])
-
-
-def _takes(asked: Field, text: str, context: Context) -> bool:
-    """Return True if a field takes the text: any words as a text, and what answers it as a whole otherwise."""
-    return asked.type.name in FREE or taken_whole(asked, text, context)
 
 
 def _is_answer(form: Form, conversation: ConversationState, text: str, context: Context) -> bool:

@@ -26,8 +26,10 @@ from phylactery_forms.dialogue.words import (
     Span,
     Words,
     answer_to_review,
+    approval_opens,
     consists_of,
     find,
+    headed,
     named_at,
     size_at,
     words_of,
@@ -41,6 +43,9 @@ _POSSIBLE: Final = 0.05
 _SPOKEN: Final = FREE | {"person_name"}
 """Types that take any words."""
 _BEFORE_TOLD: Final[tuple[ListName, ...]] = ("seems", "instead", "gives", "links", "beside")
+_DECIDING: Final = frozenset({"yes_no", "choice", "text", "address"})
+"""Types of which a message that begins with a no, or with an order, may be an answer."""
+_REMARK: Final = 2
 _GIVING: Final = frozenset({("is",), ("es",), ("was",), ("era",)})
 _MARKS: Final[tuple[ListName, ...]] = ("marks", "regret", "changes", "wrong")
 _TELLING: Final = ("regret", "rethink", "put", "any_named", "any_named_less", "any_hinted", "any_old")
@@ -79,25 +84,39 @@ def correction_in(form: Form, conversation: ConversationState, text: str, contex
         return _which([one.id for one in filled])
     if answers_review(conversation, text):
         return None
+    marked = any(find(name, said.folded) is not None for name in (*_MARKS, "put", "rethink"))
+    if conversation["status"] == "review" and not marked and approval_opens(text):
+        return None  # that is correct, please find its address: it asks for more, and changes nothing
     if conversation["status"] == "review" and (first := _named_first(filled, said)) is not None:
         one, span = first
         named = _of_named(one, span, form, said, context)
         if named is not None or one.type.name in _SPOKEN:  # what takes any words would take what is said about it
             return named
     evidence = evidence_of(form, conversation, said, context)
-    if _answers_question(evidence):
+    asked = form.by_id.get(conversation["asked"] or "")
+    clear = asked is not None and headed(said) and _changes_one(evidence)
+    if _answers_question(evidence) and not clear:
         return None
     weights = _message_weights("review" if in_review(conversation) else "asked")
-    if weights.share(evidence.message) < weights.threshold:
+    takes = asked is not None and accepted(asked, text, context) is not None
+    if clear or weights.share(evidence.message) >= weights.threshold:
+        found = _of(evidence, form, conversation, said, context)
+        if asked is None or _is_meant(found, asked, form, evidence, said, takes=takes):
+            return found
+    if asked is None or takes or asked.type.name in _DECIDING or not _rejects(said):
         return None
-    found = _of(evidence, form, conversation, said, context)
-    asked = form.by_id.get(conversation["asked"] or "")
-    return (
-        found
-        if asked is None
-        or _is_meant(found, asked, form, evidence, said, takes=accepted(asked, text, context) is not None)
-        else None
-    )
+    tried = isinstance(found_in(asked, text, context), Problem)
+    return None if tried or "?" in text else Correction(None, "", tuple(one.id for one in filled))
+
+
+def _changes_one(evidence: Evidence) -> bool:
+    """Return True if a message has a value of exactly one filled field that is recognised wherever it stands."""
+    return sum(bool(one.signals["new"]) and not one.signals["asked"] for one in evidence.about) == 1
+
+
+def _rejects(said: Words) -> bool:
+    """Return True if a message says more than a no, and begins as a correction."""
+    return len(said.folded) > _REMARK and headed(said)
 
 
 def _is_meant(
@@ -129,7 +148,7 @@ def _is_meant(
         return True
     contrasts = about.signals["old"] or evidence.message["contrast"]
     if asked.type.name in FREE | {"person_name"}:
-        return bool(contrasts) or find("regret", said.folded) is not None
+        return bool(contrasts) or find("regret", said.folded) is not None or headed(said)
     return marked and bool(not takes or contrasts or hint is not None)
 
 

@@ -20,6 +20,7 @@ from phylactery_forms.dialogue.reading import found_in
 from phylactery_forms.dialogue.state import ConversationState, applies, last_changed
 from phylactery_forms.dialogue.words import Span, Words, find, is_question, named_at, size_at, words_of
 from phylactery_forms.values.model import Context, Found, Problem
+from phylactery_forms.values.reading import extract
 
 Signals = Mapping[str, float]
 PLAIN: Final = frozenset({"number", "choice", "yes_no"})
@@ -269,13 +270,23 @@ def _read_typed(one: Field, now: str, answers: _Answers, context: Context) -> _R
         for found in read:
             if found.value == now:
                 old, denied = True, denied or part.denied
-            elif not answers.holds(one, place, found) and (
-                best is None or part.again or (best[0].denied and not part.denied)
+            elif (
+                not answers.holds(one, place, found)
+                and not _is_loose(one, part, found, context)
+                and (best is None or part.again or (best[0].denied and not part.denied))
             ):
                 best = (part, found)
     if best is not None:
         return _Read(old, denied, best[0], best[1].whole, best[1].value)
     return _Read(old, denied, tried, tried=tried is not None)
+
+
+def _is_loose(one: Field, part: Part, found: Found, context: Context) -> bool:
+    """Return True for a time that is one only as the whole answer to a question for it: nine, now."""
+    if one.type.name != "time" or not found.whole:
+        return False
+    alone = extract(one.type, f"x {part.text[found.start : found.end]} x", context)
+    return not isinstance(alone, Problem) and not alone
 
 
 def _figures(text: str) -> set[str]:

@@ -14,14 +14,13 @@ from phylactery_understanding.replies.answers import read_answer
 
 from phylactery_forms.definitions.model import Field, Form
 from phylactery_forms.dialogue import prompts
-from phylactery_forms.dialogue.answers import Reading, doubted, read_answer_to, settled
+from phylactery_forms.dialogue.answers import doubted, read_answer_to, read_correction, settled
 from phylactery_forms.dialogue.commands import apply_command, command_of
 from phylactery_forms.dialogue.correction import correction_in
 from phylactery_forms.dialogue.escalation import completes_with_person, escalation_in
 from phylactery_forms.dialogue.off_topic import is_off_topic
 from phylactery_forms.dialogue.opinions import Opinion, beside_it, borne_out
 from phylactery_forms.dialogue.reading import found_in, taken_whole, valid_value
-from phylactery_forms.dialogue.signals import latest
 from phylactery_forms.dialogue.state import (
     ConversationState,
     FormTurn,
@@ -160,7 +159,7 @@ def extract_field(turn: FormTurn, form: Form, context: Context, *, opinion: Opin
         value, problem = _checked(one, str(metadata["same"]), context)
     elif one is not None and text.strip():
         reading = (
-            _corrected(one, text, context)
+            read_correction(one, turn["user_message"], text, context)
             if corrects
             else read_answer_to(one, form, conversation, text, context, request=bool(metadata.get("request")))
         )
@@ -297,14 +296,6 @@ def _in_language(conversation: ConversationState, context: Context) -> Context:
 def _target(conversation: ConversationState) -> str | None:
     """Return the field an answer belongs to: the asked one, or the one to be confirmed."""
     return conversation["confirming"] or conversation["asked"]
-
-
-def _corrected(one: Field, text: str, context: Context) -> Reading:
-    """Return the reading of the part of a message that holds the new value of a field."""
-    read = found_in(one, text, context)
-    if isinstance(read, Problem):
-        return Reading(problem=read)
-    return Reading(tuple(latest(read, text)[:1]) if read else ())
 
 
 def _with_opinion(  # noqa: PLR0917 - the step's own arguments

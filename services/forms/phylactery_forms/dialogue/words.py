@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -24,7 +24,7 @@ ListName = Literal[
     "marker", "denial", "wrong", "changes", "instead", "links",
     "regret", "rethink", "put", "wish", "denies", "gives", "seems", "approves", "faults",
     "sends", "sends_with", "judged", "judges", "degree", "good", "whom",
-    "negation", "alternative", "bound", "condition", "others", "hedge", "postpone", "cancels", "marks",
+    "negation", "alternative", "bound", "condition", "others", "hedge", "postpone", "ahead", "errand", "some_time", "span", "cancels", "undoing", "undone", "relative", "wants", "needless", "ending", "marks",
     "tail", "frame", "head", "about", "being", "asks_politely",
     "topic_change", "question",
     "person", "person_word", "polite", "not_person", "mild", "strong",
@@ -42,8 +42,10 @@ _FEWEST: Final = 2
 _JOINED: Final = re.compile(r"(?i)\.{2,}|(?<=\bno)\.(?=\w)|(?<=\bnope)\.(?=\w)")
 """Dots that join words which are none: no.it is, sorry...the other."""
 
+_SENTENCES: Final = re.compile(r"[.!;\n]+(?=\s|$)")
 _TRAILING: Final = re.compile(r"\.\s*\.")
 """Dots that leave a yes open."""
+_CLAUSE: Final = re.compile(r"[;:!?\n]|[.,](?:\s|$)")
 _LONGEST_YES: Final = 120
 _ASKING: Final = frozenset({("is",), ("are",), ("was",), ("es",), ("son",), ("esta",), ("estan",)})
 """What begins a question where nothing is before it."""
@@ -79,6 +81,51 @@ def words_of(text: str) -> Words:
         kept = kept.replace(mark, " ")
     kept = _JOINED.sub(lambda found: "," * len(found[0]), kept)
     return Words(kept, tuple(token for token in tokenize(kept) if token.kind not in STOPS))
+
+
+def clauses_of(said: Words) -> Iterator[tuple[int, int]]:
+    """Yield the clauses of a message, as the first of their words and the first behind."""
+    start = 0
+    for place in range(1, len(said.tokens) + 1):
+        between = said.text[said.tokens[place - 1].stop : said.tokens[place].start] if place < len(said.tokens) else ""
+        if place == len(said.tokens) or _CLAUSE.search(between):
+            yield start, place
+            start = place
+
+
+def opening_of(said: Words) -> tuple[int, int]:
+    """Return the first word of a message behind words that say nothing, and the first behind its last."""
+    words, place = said.folded, 0
+    while place < len(words) and words[place] != "no" and (size := size_at("beside", words, place)):
+        if any(size_at(name, words, place) > size for name in _HEADS):
+            break
+        place += size
+    return place, len(words)
+
+
+_HEADS: Final[tuple[ListName, ...]] = ("marks", "put", "regret", "rethink", "changes")
+
+
+def headed(said: Words) -> bool:
+    """Return True if a clause of a message begins as a correction: no, …; actually …; make it …; I changed my mind.
+
+    A no does so only before a mark, as it may belong to what follows: no onions.
+    """
+    words = said.folded
+    for start, stop in clauses_of(said):
+        place = start
+        while place < stop and words[place] != "no" and (size := size_at("beside", words, place)):
+            if any(size_at(name, words, place) for name in _HEADS):
+                return True
+            place += size
+        if place == stop:
+            continue
+        if words[place] in {"no", "nope"}:
+            if place + 1 == stop < len(words):
+                return True
+        elif any(size_at(name, words, place) for name in _HEADS):
+            return True
+    return False
 
 
 @cache
@@ -149,7 +196,27 @@ def answer_to_review(text: str) -> Answer:
     answer = read_answer(text)
     if answer != "unclear" or len(text) > _LONGEST_YES or _TRAILING.search(text):
         return answer
-    return "yes" if "sends" in kinds_of(plain_words(text), _sending()) or _approves(text) else "unclear"
+    return "yes" if "sends" in kinds_of(plain_words(text), _sending()) or _approves_in_all(text) else "unclear"
+
+
+def _approves_in_all(text: str) -> bool:
+    """Return True if every sentence of a text approves, or says thanks behind one that does."""
+    sentences = [one for one in _SENTENCES.split(text) if words_of(one).folded]
+    approving = [one for one in sentences if read_answer(one) == "yes" or _says_sends(one) or _approves(one)]
+    others = [one for one in sentences if one not in approving]
+    return (
+        bool(approving) and "?" not in text and all(consists_of("sends_with", words_of(one).folded) for one in others)
+    )
+
+
+def _says_sends(text: str) -> bool:
+    return "sends" in kinds_of(plain_words(text), _sending())
+
+
+def approval_opens(text: str) -> bool:
+    """Return True if the first sentence of a text approves what was read back, whatever it goes on with."""
+    first = next((one for one in _SENTENCES.split(text) if words_of(one).folded), "")
+    return read_answer(first) == "yes" or _says_sends(first) or _approves(first)
 
 
 def _approves(text: str) -> bool:

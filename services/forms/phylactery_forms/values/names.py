@@ -62,6 +62,7 @@ _GREETING: Final = re.compile(
 _NAME: Final = re.compile(
     r"(?:[^\W\d_]+\.?(?:['’\-·][^\W\d_]+)*\.?)(?:[ \t]+(?:[^\W\d_]+\.?(?:['’\-·][^\W\d_]+)*\.?))*"
 )
+_BEFORE: Final = re.compile(rf"(?<![^\W_]){alternatives(words('name_prepositions'))}\s+")
 _END: Final = re.compile(rf"[,;.!?\n]|\s(?:{alternatives(words('name_ends'))})(?![^\W_])")
 _PARTICLES: Final = words("name_particles")
 _NO_NAMES: Final = words("no_names")
@@ -77,6 +78,11 @@ def find_person_name(_: Options, message: Message, context: Context) -> list[Fou
             return [found]
     greeting = _GREETING.match(message.plain)
     found = _name_at(message, greeting.end() if greeting else 0, context, introduced=False)
+    if found is None:  # to Ann Lee, share it with Grace: a name with a capital, behind the last such word
+        for lead in reversed([*_BEFORE.finditer(message.plain)]):
+            if message.text[lead.end() :][:1].isupper() and "?" not in message.plain:
+                found = _name_at(message, lead.end(), context, introduced=True)
+                break
     return [] if found is None else [found]
 
 
