@@ -52,7 +52,7 @@ class Told:
 
 def run() -> None:
     """Print the lines."""
-    told = play()
+    told = play("answers")
     hostile = [one for one in told if one.row["kind"] != "plain"]
     plain = [one for one in told if one.row["kind"] == "plain"]
     count = Counter(one.outcome for one in hostile)
@@ -65,15 +65,20 @@ def run() -> None:
     percent("answers_hostile_done_pct", sum(one.outcome == "right" for one in acted), len(acted))
     taken = sum(one.outcome == "right" for one in plain)
     percent("answers_plain_right_pct", taken, len(plain), wrong=sum(one.outcome == "wrong" for one in plain))
-    for one in told:
+    second = play("answers_second")
+    hard = [one for one in second if one.row["kind"] != "plain"]
+    percent("answers_second_wrong_silently_pct", sum(one.outcome == "wrong" for one in hard), len(hard))
+    honest = [one for one in second if one.row["kind"] == "plain"]
+    percent("answers_second_plain_right_pct", sum(one.outcome == "right" for one in honest), len(honest))
+    for one in (*told, *second):
         if one.outcome == "wrong" or (one.outcome == "asked" and one.row["kind"] == "plain"):
             failed("answers", one.outcome, one.row["kind"], **_shown(one))
 
 
-def play() -> list[Told]:
-    """Return what every turn of the file changed."""
-    lines = own_rows("answers")
-    filled = {row["form"]: row["filled"] for row in lines if "filled" in row}
+def play(name: str) -> list[Told]:
+    """Return what every turn of a file changed."""
+    filled = {row["form"]: row["filled"] for row in own_rows("answers") if "filled" in row}
+    lines = own_rows(name)
     forms = read_forms(OWN / "forms")
     return [_told(forms[row["form"]], filled[row["form"]], row) for row in lines if "text" in row]
 

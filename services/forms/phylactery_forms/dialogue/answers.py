@@ -117,7 +117,7 @@ def read_answer_to(
     one: Field, form: Form, conversation: ConversationState, text: str, context: Context, *, request: bool = False
 ) -> Reading:
     """Return what an answer to the asked field gives. ``request`` says that the agent can do what the text asks for."""
-    if one.type.name == "yes_no" and (decided := _decided(one, form, words_of(text), text)) is not None:
+    if one.type.name == "yes_no" and (decided := _decided(one, words_of(text), text)) is not None:
         return decided
     read = undenied(one, text, context)
     found = [] if isinstance(read, Problem) else read
@@ -187,7 +187,7 @@ def _doubt_of_words(one: Field, said: Words) -> Reason | Literal[""]:
     return "left_over" if start < stop and headed(said) else ""
 
 
-def _decided(one: Field, form: Form, said: Words, text: str) -> Reading | None:
+def _decided(one: Field, said: Words, text: str) -> Reading | None:
     """Return the yes or no that opens an answer, or that a sentence about the field's own word gives.
 
     What follows says it again or why: yes please, it's urgent; no, I don't need it; I don't want insurance. A yes takes

@@ -8,7 +8,7 @@ from typing import Final
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.stops import HOLDING, read_stop
 
-from phylactery_forms.definitions.model import FREE, Field, Form
+from phylactery_forms.definitions.model import FREE, Form
 from phylactery_forms.dialogue.reading import accepted, taken_whole
 from phylactery_forms.dialogue.state import ConversationState, asking_next, skip, undone
 from phylactery_forms.dialogue.words import (
@@ -27,6 +27,8 @@ _SPOKEN: Final = frozenset({"text", "person_name", "address"})
 """Types that take any words, so words that hold are no value of them: hold on."""
 _DECIDING: Final = frozenset({"yes_no", "choice"})
 """Types of which a no may be an answer."""
+_SMALL: Final = 3
+"""The number of letters up to which a word of a form's name says nothing of it."""
 _LONGEST: Final = 20
 """The number of words up to which a sentence may hold a command."""
 
@@ -121,7 +123,8 @@ def cancels(form: Form, said: Words, start: int = 0, stop: int | None = None) ->
 
 def _undone(form: Form, words: tuple[str, ...], place: int) -> int:
     """Return how many words say what is cancelled, 0 if it is anything but the form and what it is called."""
-    own = {word for text in (*form.title.values(), *_phrases(form)) for word in words_of(text).folded if len(word) > 3}
+    names = (*form.title.values(), *_phrases(form))
+    own = {word for text in names for word in words_of(text).folded if len(word) > _SMALL}
     begin = place
     while place < len(words):
         size = size_at("undone", words, place) or int(words[place] in own)
@@ -163,7 +166,7 @@ def _postponed_at(words: tuple[str, ...], place: int) -> bool:
 
 
 def _asks_why(said: Words) -> bool:
-    """Return True for a question that begins as one about the question: why do you need my phone?"""
+    """Return True for a question about what is asked, as in "why do you need my phone?"."""
     if "?" not in said.text:
         return False
     words, place = said.folded, 0
