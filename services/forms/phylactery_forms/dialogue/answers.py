@@ -184,7 +184,7 @@ def _doubt_of_words(one: Field, said: Words) -> Reason | Literal[""]:
         return "hedge"
     if one.type.name == "address" and find("others", words) is not None:
         return "others"
-    return "left_over" if start < stop and headed(said) else ""
+    return "left_over" if start < stop and headed(said, "regret", "changes", "put") else ""
 
 
 def _decided(one: Field, said: Words, text: str) -> Reading | None:
@@ -210,6 +210,8 @@ def _decided(one: Field, said: Words, text: str) -> Reading | None:
         return None
     if value == "no" and not denies and (owns or wants or find("put", rest) is not None or read_answer(text) == "yes"):
         return None
+    if value == "no" and not denies and not _opening(said) and read_answer(text) == "unclear":
+        return None  # no idea
     if value == "no" and denies and len(words) > 1 and not (wants or owns or find("needless", rest) is not None):
         return None
     return Reading((Found(said_value, 0, len(text), whole=True),))
@@ -336,7 +338,8 @@ def _taken_back(one: Field, said: Words, found: Sequence[Found], context: Contex
     places, words = set[int](), said.folded
     first = next(place for place, token in enumerate(said.tokens) if token.stop > found[0].start)
     for part in parts_of(said):
-        if part.denied and not part.start <= first < part.stop and _says_value(one, part.text, context):
+        own = one.type.name == "phone" and {*words[part.start : part.stop]} <= {*name_words("own_number_filler"), "no"}
+        if part.denied and not part.start <= first < part.stop and (own or _says_value(one, part.text, context)):
             places |= {*range(part.start, part.stop)}
     for name in ("rethink", "regret"):
         place = 0

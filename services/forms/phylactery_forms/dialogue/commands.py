@@ -18,6 +18,7 @@ from phylactery_forms.dialogue.words import (
     command_in,
     consists_of,
     find,
+    opening_of,
     size_at,
     words_of,
 )
@@ -92,7 +93,7 @@ def _heard_in_words(form: Form, said: Words) -> Command | None:
         return "cancel"
     if plain and all(one in plain or _says_nothing(one) for one in clauses):
         return "cancel"
-    if postpones(said, None) and (_opens_waiting(said) or find("postpone", said.folded) is not None):
+    if postpones(said, None) and (size_at("postpone", said.folded, opening_of(said)[0]) or _opens_waiting(said)):
         return "hold"
     return "explain" if _asks_why(said) else None
 

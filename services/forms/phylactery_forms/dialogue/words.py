@@ -108,16 +108,17 @@ def opening_of(said: Words) -> tuple[int, int]:
 _HEADS: Final[tuple[ListName, ...]] = ("marks", "put", "regret", "rethink", "changes")
 
 
-def headed(said: Words) -> bool:
+def headed(said: Words, *names: ListName) -> bool:
     """Return True if a clause of a message begins as a correction: no, …; actually …; make it …; I changed my mind.
 
-    A no does so only before a mark, as it may belong to what follows: no onions.
+    ``names`` are the lists of such beginnings, all of them if none is given. A no does so only before a mark, as it may
+    belong to what follows: no onions.
     """
-    words = said.folded
+    words, heads = said.folded, names or _HEADS
     for start, stop in clauses_of(said):
         place = start
         while place < stop and words[place] != "no" and (size := size_at("beside", words, place)):
-            if any(size_at(name, words, place) for name in _HEADS):
+            if any(size_at(name, words, place) for name in heads):
                 return True
             place += size
         if place == stop:
@@ -125,7 +126,7 @@ def headed(said: Words) -> bool:
         if words[place] in {"no", "nope"}:
             if place + 1 == stop < len(words):
                 return True
-        elif any(size_at(name, words, place) for name in _HEADS):
+        elif any(size_at(name, words, place) for name in heads):
             return True
     return False
 
