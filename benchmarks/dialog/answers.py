@@ -65,20 +65,21 @@ def run() -> None:
     percent("answers_hostile_done_pct", sum(one.outcome == "right" for one in acted), len(acted))
     taken = sum(one.outcome == "right" for one in plain)
     percent("answers_plain_right_pct", taken, len(plain), wrong=sum(one.outcome == "wrong" for one in plain))
-    second = play("answers_second")
-    hard = [one for one in second if one.row["kind"] != "plain"]
-    percent("answers_second_wrong_silently_pct", sum(one.outcome == "wrong" for one in hard), len(hard))
-    honest = [one for one in second if one.row["kind"] == "plain"]
-    percent("answers_second_plain_right_pct", sum(one.outcome == "right" for one in honest), len(honest))
-    for one in (*told, *second):
+    second, third = play("answers_second"), play("answers_third")
+    for name, some in (("second", second), ("third", third)):
+        hard = [one for one in some if one.row["kind"] != "plain"]
+        percent(f"answers_{name}_wrong_silently_pct", sum(one.outcome == "wrong" for one in hard), len(hard))
+        honest = [one for one in some if one.row["kind"] == "plain"]
+        percent(f"answers_{name}_plain_right_pct", sum(one.outcome == "right" for one in honest), len(honest))
+    for one in (*told, *second, *third):
         if one.outcome == "wrong" or (one.outcome == "asked" and one.row["kind"] == "plain"):
             failed("answers", one.outcome, one.row["kind"], **_shown(one))
 
 
 def play(name: str) -> list[Told]:
     """Return what every turn of a file changed."""
-    filled = {row["form"]: row["filled"] for row in own_rows("answers") if "filled" in row}
     lines = own_rows(name)
+    filled = {row["form"]: row["filled"] for row in (*own_rows("answers"), *lines) if "filled" in row}
     forms = read_forms(OWN / "forms")
     return [_told(forms[row["form"]], filled[row["form"]], row) for row in lines if "text" in row]
 
