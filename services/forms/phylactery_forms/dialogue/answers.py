@@ -338,8 +338,7 @@ def _taken_back(one: Field, said: Words, found: Sequence[Found], context: Contex
     places, words = set[int](), said.folded
     first = next(place for place, token in enumerate(said.tokens) if token.stop > found[0].start)
     for part in parts_of(said):
-        own = one.type.name == "phone" and {*words[part.start : part.stop]} <= {*name_words("own_number_filler"), "no"}
-        if part.denied and not part.start <= first < part.stop and (own or _says_value(one, part.text, context)):
+        if part.denied and not part.start <= first < part.stop and _says_value(one, part.text, context):
             places |= {*range(part.start, part.stop)}
     for name in ("rethink", "regret"):
         place = 0
