@@ -52,6 +52,8 @@ class Field:
     sensitive: bool = False
     confirm: bool = False
     optional: bool = False
+    doubtful: bool = False
+    """A text that is taken whatever it says: a question, a guess, what somebody takes back."""
     depends_on: Condition = field(default_factory=dict)
 
 

@@ -131,6 +131,8 @@ def _field(document: Document, number: int, raw: Mapping[str, Any]) -> Field:
     for place, rule in enumerate(raw.get("validators", ())):
         if pattern := rule.get("pattern"):
             _check_pattern(document, [*at, "validators", place, "pattern"], pattern)
+    if "accept" in raw and raw["type"] != "text":
+        raise document.fault([*at, "accept"], f"field '{raw['id']}': only a text accepts what is doubtful")
     return Field(
         id=raw["id"],
         type=kind,
@@ -144,6 +146,7 @@ def _field(document: Document, number: int, raw: Mapping[str, Any]) -> Field:
         sensitive=raw.get("sensitive", False),
         confirm=raw.get("confirm", False),
         optional=raw.get("optional", False),
+        doubtful="accept" in raw,
         depends_on=_condition(raw.get("depends_on", {})),
     )
 

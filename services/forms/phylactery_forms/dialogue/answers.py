@@ -16,7 +16,7 @@ from typing import Final, Literal, get_args
 from phylactery_understanding.replies.answers import begins_with_yes, read_answer
 
 from phylactery_forms.definitions.model import FREE, Field, Form
-from phylactery_forms.dialogue.commands import postpones
+from phylactery_forms.dialogue.commands import opens_waiting, postpones, says_end
 from phylactery_forms.dialogue.filling import beside
 from phylactery_forms.dialogue.reading import found_in, valid_value
 from phylactery_forms.dialogue.signals import latest, parts_of, undenied
@@ -135,7 +135,7 @@ def read_answer_to(
         return Reading(more=given)
     said = words_of(text)
     if one.type.name in FREE:
-        return Reading(tuple(found[:1]), "request" if request else _doubt_of_words(one, said))
+        return Reading(tuple(found[:1]), "request" if request else _doubt_of_words(one, form, said))
     values = tuple(_distinct(one, said, found, context, list(more.values())))
     named = {name: value for name, value in given.items() if named_at(form.by_id[name], said.folded) is not None}
     if len(values) > 1:
@@ -174,17 +174,27 @@ def read_correction(one: Field, text: str, value_text: str, context: Context) ->
     return Reading(tuple(several.values())[:_MOST], reason)
 
 
-def _doubt_of_words(one: Field, said: Words) -> Reason | Literal[""]:
-    """Return why words are a doubtful answer where any words are one: they ask, hedge, or mark a correction."""
+def _doubt_of_words(one: Field, form: Form, said: Words) -> Reason | Literal[""]:
+    """Return why words are a doubtful answer where any words are one: they ask, hedge, or mark a correction.
+
+    What ends or holds something else, or the form itself, is doubtful even where doubtful texts are taken.
+    """
     words = said.folded
+    if says_end(form, said, else_too=True):
+        return "left_over"
+    if opens_waiting(said):
+        return "hedge"
+    start, stop = opening_of(said)
+    ends = start < stop and headed(said, "regret", "changes", "put")
+    if one.doubtful:
+        return ""
     if "?" in said.text:
         return "asks"
-    start, stop = opening_of(said)
     if size_at("hedge", words, start) or postpones(said, None):
         return "hedge"
     if one.type.name == "address" and find("others", words) is not None:
         return "others"
-    return "left_over" if start < stop and headed(said, "regret", "changes", "put") else ""
+    return "left_over" if ends else ""
 
 
 def _decided(one: Field, said: Words, text: str) -> Reading | None:

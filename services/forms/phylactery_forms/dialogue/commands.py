@@ -8,11 +8,13 @@ from typing import Final
 from phylactery_understanding.replies.answers import read_answer
 from phylactery_understanding.replies.stops import HOLDING, read_stop
 
-from phylactery_forms.definitions.model import FREE, Form
+from phylactery_forms.definitions.model import FREE, Field, Form
 from phylactery_forms.dialogue.reading import accepted, taken_whole
 from phylactery_forms.dialogue.state import ConversationState, asking_next, skip, undone
 from phylactery_forms.dialogue.words import (
     Command,
+    ListName,
+    Span,
     Words,
     clauses_of,
     command_in,
@@ -32,6 +34,10 @@ _SMALL: Final = 3
 """The number of letters up to which a word of a form's name says nothing of it."""
 _LONGEST: Final = 20
 """The number of words up to which a sentence may hold a command."""
+_STEM: Final = 4
+_THESE: Final = frozenset({"this", "that", "esta", "este", "esa", "ese"})
+_AROUND: Final[tuple[ListName, ...]] = ("beside", "regret", "rethink", "denial", "wish", "links", "tail")
+"""What may stand around the words that end a form, where any words are an answer."""
 
 
 def command_of(form: Form, conversation: ConversationState, text: str, context: Context) -> Command | None:
@@ -67,35 +73,49 @@ def _heard(form: Form, conversation: ConversationState, text: str, context: Cont
     if len(said.tokens) > _LONGEST:
         return None
     if asked is None or conversation["status"] != "collecting":
-        return "cancel" if conversation["status"] == "review" and cancels(form, said) else None
+        return "cancel" if conversation["status"] == "review" and cancels(form, said, None, context) else None
     if asked.optional and asked.type.name not in _DECIDING and read_answer(text) == "no" and not _doubts(conversation):
         return "skip"
     if asked.type.name in FREE:
-        return _heard_in_words(form, said)
+        return _heard_in_words(form, asked, said)
     if taken_whole(asked, text, context):
         return None
-    if cancels(form, said):
+    if cancels(form, said, asked, context):
         return "cancel"
     found = accepted(asked, text, context)
     if postpones(said, None if found is None else found.start):
         return "hold"
-    if found is None and _asks_why(said):
+    if found is None and _asks_why(said, asked):
         return "explain"
     return "repeat" if find("repeat", said.folded) is not None else None
 
 
-def _heard_in_words(form: Form, said: Words) -> Command | None:
+def _heard_in_words(form: Form, asked: Field, said: Words) -> Command | None:
     """Return the command of a sentence where any words are an answer: all of its clauses say it, or it asks why."""
-    clauses = [said.folded[start:stop] for start, stop in clauses_of(said)]
-    ends = [start for start, stop in clauses_of(said) if cancels(form, said, start, stop)]
-    plain = [one for one in clauses if consists_of("cancel", one, "beside", "regret", "rethink", "denial", "wish")]
-    if ends and all(start in ends or _says_nothing(said.folded[start:stop]) for start, stop in clauses_of(said)):
+    if says_end(form, said):
         return "cancel"
-    if plain and all(one in plain or _says_nothing(one) for one in clauses):
-        return "cancel"
-    if postpones(said, None) and (size_at("postpone", said.folded, opening_of(said)[0]) or _opens_waiting(said)):
+    if postpones(said, None) and (size_at("postpone", said.folded, opening_of(said)[0]) or opens_waiting(said)):
         return "hold"
-    return "explain" if _asks_why(said) else None
+    return "explain" if _asks_why(said, asked) else None
+
+
+def says_end(form: Form, said: Words, *, else_too: bool = False) -> bool:
+    """Return True if every clause of a message says that all of it is off, or nothing: a reason makes it a text.
+
+    ``else_too`` takes what the form may not be about, as well: an order, of a form that files complaints.
+    """
+    clauses = list(clauses_of(said))
+    ends = [one for one in clauses if _ends_all(form, said.folded[slice(*one)], else_too=else_too)]
+    return bool(ends) and all(one in ends or _says_nothing(said.folded[slice(*one)]) for one in clauses)
+
+
+def _ends_all(form: Form, words: tuple[str, ...], *, else_too: bool) -> bool:
+    if consists_of("cancel", words, *_AROUND):
+        return True
+    span = _cancelled_at(form, words, else_too=else_too)
+    if span is None:
+        return False
+    return all(not some or consists_of(None, some, *_AROUND) for some in (words[: span.start], words[span.stop :]))
 
 
 def _says_nothing(words: tuple[str, ...]) -> bool:
@@ -103,39 +123,53 @@ def _says_nothing(words: tuple[str, ...]) -> bool:
     return stops in HOLDING or stops == "stop" or consists_of("beside", words, "marks", "regret", "rethink", "changes")
 
 
-def _opens_waiting(said: Words) -> bool:
+def opens_waiting(said: Words) -> bool:
+    """Return True if the first clause of a message holds what goes on, and says nothing else: hang on, …"""
     start, stop = next(clauses_of(said))
     return read_stop(" ".join(said.folded[start:stop])) in HOLDING
 
 
-def cancels(form: Form, said: Words, start: int = 0, stop: int | None = None) -> bool:
-    """Return True if a message says that all of it is off, without denying it: cancel the booking, we won't come."""
-    words = said.folded[:stop]
-    for place in range(start, len(words)):
-        size = size_at("cancels", words, place)
-        if not size and (verb := size_at("undoing", words, place)):
-            size = verb + _undone(form, words, place + verb)
-            size = size if size > verb else 0
-        if size:
-            begin = max(start for start, _ in clauses_of(said) if start <= place)
-            return find("negation", words[begin:place]) is None
-    return False
+def cancels(form: Form, said: Words, asked: Field | None, context: Context) -> bool:
+    """Return True if a message says that all of it is off, without denying it: cancel the booking, we won't come.
+
+    What goes on with an answer says no such thing: we no longer need it on the 5th, the 6th is better.
+    """
+    span = _cancelled_at(form, said.folded)
+    if span is None:
+        return False
+    begin, stop = next((start, stop) for start, stop in clauses_of(said) if start <= span.start < stop)
+    behind = said.text[said.tokens[stop].start :] if stop < len(said.tokens) else ""
+    answers = asked is not None and accepted(asked, behind, context) is not None
+    return not answers and find("negation", said.folded[begin : span.start]) is None
 
 
-def _undone(form: Form, words: tuple[str, ...], place: int) -> int:
+def _cancelled_at(form: Form, words: tuple[str, ...], *, else_too: bool = True) -> Span | None:
+    """Return the first words that say that all of it is off."""
+    for place in range(len(words)):
+        whole, verb = size_at("cancels", words, place), size_at("undoing", words, place)
+        of = _undone(form, words, place + (whole or verb), else_too=else_too) if whole or verb else 0
+        if whole or of:
+            return Span(place, place + (whole or verb) + of)
+    return None
+
+
+def _undone(form: Form, words: tuple[str, ...], place: int, *, else_too: bool) -> int:
     """Return how many words say what is cancelled, 0 if it is anything but the form and what it is called."""
     names = (*form.title.values(), *_phrases(form))
     own = {word for text in names for word in words_of(text).folded if len(word) > _SMALL}
-    begin = place
+    stems = {word[:_STEM] for word in own}
+    begin, stop = place, 0
     while place < len(words):
         size = size_at("undone", words, place) or int(words[place] in own)
-        if size:
-            return place + size - begin
-        links = size_at("links", words, place) or int(words[place] in {"this", "that", "esta", "este", "esa", "ese"})
-        if not links:
-            return 0
-        place += links
-    return 0
+        if not size and (else_too or words[place][:_STEM] in stems):
+            size = size_at("deals", words, place)
+        stop = place + size if size else stop
+        if not size and not stop:
+            size = size_at("links", words, place) or int(words[place] in _THESE)
+        if not size:
+            break
+        place += size
+    return max(stop - begin, 0)
 
 
 def _phrases(form: Form) -> Iterator[str]:
@@ -166,17 +200,22 @@ def _postponed_at(words: tuple[str, ...], place: int) -> bool:
     return bool(size) and any(size_at("span", words, place + size + more) for more in (0, 1, 2))
 
 
-def _asks_why(said: Words) -> bool:
-    """Return True for a question about what is asked, as in "why do you need my phone?"."""
+def _asks_why(said: Words, asked: Field) -> bool:
+    """Return True for a question about what is asked, as in "why do you need my phone?".
+
+    Where any words are an answer, a bare why begins one ("why was my order late?"), unless it says whose need it is.
+    """
     if "?" not in said.text:
         return False
     words, place = said.folded, 0
-    while place < len(words) and not size_at("explain", words, place):
+    while place < len(words) and not (size := size_at("explain", words, place)):
         size = max(size_at(name, words, place) for name in ("beside", "links"))
         if not size:
             return False
         place += size
-    return place < len(words)
+    if place == len(words) or asked.type.name not in FREE:
+        return place < len(words)
+    return place + size == len(words) or find("needs", words[place:]) is not None
 
 
 def _doubts(conversation: ConversationState) -> bool:

@@ -26,7 +26,7 @@ ListName = Literal[
     "sends", "sends_with", "judged", "judges", "degree", "good", "whom",
     "negation", "alternative", "bound", "condition", "others", "hedge", "postpone",
     "ahead", "errand", "some_time", "span",
-    "cancels", "undoing", "undone", "relative", "wants", "needless", "ending", "marks",
+    "cancels", "undoing", "undone", "deals", "needs", "relative", "wants", "needless", "ending", "marks",
     "tail", "frame", "head", "about", "being", "asks_politely",
     "topic_change", "question",
     "person", "person_word", "polite", "not_person", "mild", "strong",
@@ -178,11 +178,11 @@ def count(name: ListName, words: _Phrase) -> int:
     return found
 
 
-def consists_of(name: ListName, words: _Phrase, *more: ListName) -> bool:
-    """Return True if phrases of a list, at least one, and of further lists hold every word of a message."""
-    place, seen = 0, False
+def consists_of(name: ListName | None, words: _Phrase, *more: ListName) -> bool:
+    """Return True if phrases of a list, at least one if it is given, and of further lists hold every word of a message."""
+    place, seen = 0, name is None
     while place < len(words):
-        size = size_at(name, words, place)
+        size = 0 if name is None else size_at(name, words, place)
         other = max((size_at(one, words, place) for one in more), default=0)
         if not size and not other:
             return False
