@@ -25,6 +25,8 @@ from phylactery_forms.dialogue.words import (
     ListName,
     Words,
     clauses_of,
+    consists_of,
+    corrects_by_order,
     find,
     headed,
     named_at,
@@ -92,6 +94,10 @@ _PLANS: Final = re.compile(r"[a-z]{3}(?:ing|ando|endo)$")
 _ABOUT: Final = 5
 _NOON: Final = time(12)
 _UNTIL: Final = frozenset({"until", "till", "hasta"})
+_AGREEING: Final[tuple[ListName, ...]] = (
+    "agrees", "beside", "being", "degree", "good", "judges", "links", "sends_with", "tail", "wants", "whom", "wish",
+)  # fmt: skip
+_SINCE: Final = frozenset({"from", "desde"})
 _COUNTED: Final = frozenset({"number", "money", "time", "date"})
 
 
@@ -141,7 +147,24 @@ def read_answer_to(
     if len(values) > 1:
         return Reading(values[:_MOST], "several", more=named)
     reason = _doubt(one, form, said, found, [*more.items()], context)
+    if not reason and headed(said) and _means_other(one, form, conversation, text, found[0], context):
+        reason = "others"
     return Reading(values, reason, more=named if reason else given)
+
+
+def _means_other(  # noqa: PLR0917 - each is another part of what was read
+    one: Field, form: Form, conversation: ConversationState, text: str, found: Found, context: Context
+) -> bool:
+    """Return True if a value that begins as a correction may be that of an answer given before: no, make it the 5th."""
+    for other in form.fields:
+        if other is one or other.id not in conversation["values"] or other.type.name not in _COUNTED:
+            continue
+        read = found_in(other, text, context)
+        values = [] if isinstance(read, Problem) else read
+        now = conversation["values"][other.id]["value"]
+        if any(each.value != now and each.start < found.end and found.start < each.end for each in values):
+            return True
+    return False
 
 
 def read_correction(one: Field, text: str, value_text: str, context: Context) -> Reading:
@@ -167,7 +190,7 @@ def read_correction(one: Field, text: str, value_text: str, context: Context) ->
         return Reading((value,), "bound")
     denied = {place for part in parts_of(said) if part.denied for place in range(part.start, part.stop)}
     taken |= denied | _phrases(said, taken, "marks", "regret", "rethink", "denial", "changes", "wish", "put")
-    reason = _operator(one, said, [place for place in range(len(words)) if place not in taken], first)
+    reason = _operator(one, said, [place for place in range(len(words)) if place not in taken], first, value.value)
     if reason == "denied" or (reason == "others" and one.type.name not in _OWNED):
         return Reading((value,))
     several = {each.value: each for each in kept} if reason == "several" else {value.value: value}
@@ -182,19 +205,19 @@ def _doubt_of_words(one: Field, form: Form, said: Words) -> Reason | Literal[""]
     words = said.folded
     if says_end(form, said, else_too=True):
         return "left_over"
-    if opens_waiting(said):
+    if opens_waiting(said) and len(list(clauses_of(said))) > 1:
         return "hedge"
     start, stop = opening_of(said)
-    ends = start < stop and headed(said, "regret", "changes", "put")
+    corrects = start < stop and (headed(said, "regret", "changes", "put") or corrects_by_order(said))
     if one.doubtful:
         return ""
     if "?" in said.text:
         return "asks"
-    if size_at("hedge", words, start) or postpones(said, None):
+    if _begins(said, "hedge", "denial") or postpones(said, None):
         return "hedge"
     if one.type.name == "address" and find("others", words) is not None:
         return "others"
-    return "left_over" if ends else ""
+    return "left_over" if corrects else ""
 
 
 def _decided(one: Field, said: Words, text: str) -> Reading | None:
@@ -204,7 +227,11 @@ def _decided(one: Field, said: Words, text: str) -> Reading | None:
     no denial behind it, a no none that wants what the field is about, and neither an operator, a figure or a question.
     """
     words = said.folded
-    if "?" in text or len(words) > _REASON or any(any(sign.isdigit() for sign in word) for word in words):
+    if "?" in text or any(any(sign.isdigit() for sign in word) for word in words):
+        return None
+    if _agrees(one, said):
+        return Reading((Found("yes", 0, len(text), whole=True),))
+    if len(words) > _REASON:
         return None
     if any(find(name, words) is not None for name in ("alternative", "condition", "hedge", "regret", "others")):
         return None
@@ -215,16 +242,41 @@ def _decided(one: Field, said: Words, text: str) -> Reading | None:
     rest = words[max(size, 1) :] if value else words
     denies, wants = find("negation", rest) is not None, find("wants", rest) is not None
     owns = any(word in _label_words(one) for word in rest)
-    said_value: str = value or ("no" if denies and wants and owns else "")
+    needless = find("needless", rest) is not None
+    said_value: str = value or ("no" if denies and owns and (wants or find("needed", rest) is not None) else "")
     if not said_value or (value == "yes" and (denies or find("denial", rest) is not None)):
         return None
     if value == "no" and not denies and (owns or wants or find("put", rest) is not None or read_answer(text) == "yes"):
         return None
     if value == "no" and not denies and not _opening(said) and read_answer(text) == "unclear":
         return None  # no idea
-    if value == "no" and denies and len(words) > 1 and not (wants or owns or find("needless", rest) is not None):
+    if value == "no" and denies and len(words) > 1 and not (wants or owns or needless or _echoes(words, size)):
         return None
     return Reading((Found(said_value, 0, len(text), whole=True),))
+
+
+def _agrees(one: Field, said: Words) -> bool:
+    """Return True if a sentence says yes and nothing else: that works for me; I'd like insurance; a window is fine.
+
+    That something is fine is no yes by itself, as a refusal may be so polite; it is one of the field's own word.
+    """
+    words, place = said.folded, 0
+    if consists_of("agrees", words, "beside", "whom", "degree", "sends_with"):
+        return True
+    own = _label_words(one)
+    if not own & {*words} or size_at("judges", words, 0) or not any(find(n, words) for n in ("agrees", "good", "wants")):
+        return False
+    while place < len(words):
+        size = max(int(words[place] in own), *(size_at(name, words, place) for name in _AGREEING))
+        if not size:
+            return False
+        place += size
+    return True
+
+
+def _echoes(words: tuple[str, ...], start: int) -> bool:
+    """Return True if a no is repeated by a verb alone: no, I don't."""
+    return any(consists_of("echo", some, "beside", "whom") for some in (words, words[start:]) if some)
 
 
 def _label_words(one: Field) -> frozenset[str]:
@@ -298,8 +350,11 @@ def _doubt(  # noqa: PLR0917 - each is another part of what was read
     taken |= _taken_back(one, said, found, context) | _phrases(said, taken, "tail", "frame", "asks_politely")
     if any(size_at("hedge", words, place) for place in range(first, last)):
         return "hedge"  # around nine: the hour is read with the word before it
+    inside = words[first : last + 1]
+    if one.type.name == "choice" and find("negation", inside) and not _denies(one, found[0].value, inside):
+        return "denied"  # noise it does not make: an option's words may be said around a no
     open_words = [place for place in range(len(words)) if place not in taken]
-    if reason := _operator(one, said, open_words, first):
+    if reason := _operator(one, said, open_words, first, found[0].value):
         return reason
     if "?" in said.text and not _begins(said, "asks_politely"):
         return "asks"
@@ -348,7 +403,7 @@ def _taken_back(one: Field, said: Words, found: Sequence[Found], context: Contex
     places, words = set[int](), said.folded
     first = next(place for place, token in enumerate(said.tokens) if token.stop > found[0].start)
     for part in parts_of(said):
-        if part.denied and not part.start <= first < part.stop and _says_value(one, part.text, context):
+        if part.denied and not part.start <= first < part.stop and _says_other(one, part.text, found[0], context):
             places |= {*range(part.start, part.stop)}
     for name in ("rethink", "regret"):
         place = 0
@@ -372,12 +427,20 @@ def _behind(said: Words, place: int) -> str:
     return said.text[said.tokens[place].start :] if place < len(said.tokens) else ""
 
 
+def _says_other(one: Field, text: str, found: Found, context: Context) -> bool:
+    """Return True if a text has a value, or tries one, but not the one that was found: it would deny that itself."""
+    read = found_in(one, text, context)
+    return isinstance(read, Problem) or any(each.value != found.value for each in read)
+
+
 def _says_value(one: Field, text: str, context: Context) -> bool:
     read = found_in(one, text, context)
     return isinstance(read, Problem) or bool(read)
 
 
-def _operator(one: Field, said: Words, open_words: Sequence[int], first: int) -> Reason | Literal[""]:
+def _operator(
+    one: Field, said: Words, open_words: Sequence[int], first: int, chosen: str
+) -> Reason | Literal[""]:
     """Return the first operator among the words that are no value; a no or sí that opens the answer is none."""
     words, free = said.folded, {*open_words}
     opening = _opening(said)
@@ -388,9 +451,9 @@ def _operator(one: Field, said: Words, open_words: Sequence[int], first: int) ->
                 continue
             if operator == "others" and place > first and one.type.name not in _OWNED:
                 continue  # for my wife and me: it is what is counted, not whose it is
-            if operator == "bound" and words[place] in _UNTIL and find("ending", tuple(_label_words(one))) is not None:
+            if operator == "bound" and words[place] in _UNTIL and _called(one, "ending"):
                 continue  # until the 5th, where the end is asked for
-            if operator == "denied" and place > first and find("negation", tuple(_option_words(one) & {*words})):
+            if operator == "denied" and place > first and _denies(one, chosen, words):
                 continue  # it does not turn on any more: the option itself is a denial
             return _REASONS[operator]
     return ""
@@ -405,6 +468,21 @@ def operator_over(one: Field, said: Words, found: Sequence[Found]) -> Reason | L
     return "asks" if "?" in said.text and not _begins(said, "asks_politely") else ""
 
 
+def _denies(one: Field, chosen: str, words: Sequence[str]) -> bool:
+    """Return True if the option that was chosen is a denial itself, said with its own words."""
+    options = one.type.options
+    choices = options.choices if isinstance(options, ChoiceOptions) else ()
+    labels = [words_of(label).folded for each in choices if each.id == chosen for label in each.labels.values()]
+    spans = [(label, find("negation", label)) for label in labels]
+    return any(span is not None and {*label[span.start : span.stop]} <= {*words} for label, span in spans)
+
+
+def _called(one: Field, name: ListName) -> bool:
+    """Return True if a field has a word of a list in its names: the end date, the return."""
+    texts = (*one.label.values(), *(alias for some in one.aliases.values() for alias in some))
+    return any(find(name, words_of(text).folded) is not None for text in texts)
+
+
 def _opening(said: Words) -> int:
     """Return how many words open an answer as a reply to what was said before: no, el 6; nope, the 6th."""
     if len(said.tokens) < 2 or not size_at("denial", said.folded, 0):  # noqa: PLR2004
@@ -414,12 +492,12 @@ def _opening(said: Words) -> int:
     return size if re.search(r"[,.;!]", behind) else 0
 
 
-def _begins(said: Words, name: ListName) -> bool:
+def _begins(said: Words, name: ListName, *more: ListName) -> bool:
     place, words = 0, said.folded
     while place < len(words):
         if size_at(name, words, place):
             return True
-        size = size_at("beside", words, place)
+        size = max(size_at(one, words, place) for one in ("beside", *more))
         if not size:
             return False
         place += size
@@ -430,6 +508,7 @@ def _left_over(one: Field, form: Form, said: Words, taken: set[int]) -> list[int
     """Return the places of the words that belong to nothing."""
     words, known = said.folded, filler(one.type.name) | _own_words(form, one) | _option_words(one)
     verbs = {word[:_STEM] for word in _asked_words(one)}
+    known |= _UNTIL if _called(one, "ending") else _SINCE if _called(one, "starting") else frozenset()
     if one.type.name == "person_name":
         known |= name_words("name_titles")
     left, place = list[int](), 0

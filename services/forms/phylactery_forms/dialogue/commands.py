@@ -148,8 +148,9 @@ def _cancelled_at(form: Form, words: tuple[str, ...], *, else_too: bool = True) 
     for place in range(len(words)):
         whole, verb = size_at("cancels", words, place), size_at("undoing", words, place)
         of = _undone(form, words, place + (whole or verb), else_too=else_too) if whole or verb else 0
-        if whole or of:
-            return Span(place, place + (whole or verb) + of)
+        stop = place + (whole or verb) + of
+        if (whole or of) and words[stop : stop + 1] != ("off",):  # I will drop it off
+            return Span(place, stop)
     return None
 
 
@@ -194,8 +195,10 @@ def _postponed_at(words: tuple[str, ...], place: int) -> bool:
     if size_at("postpone", words, place):
         return True
     size = size_at("ahead", words, place)
-    if size and any(size_at("errand", words, place + size + more) for more in (0, 1)):
-        return True
+    for begin in (place + size, place + size + 1) if size else ():
+        errand = size_at("errand", words, begin)
+        if errand and not size_at("no_errand", words, begin + errand):
+            return True
     size = size_at("some_time", words, place)
     return bool(size) and any(size_at("span", words, place + size + more) for more in (0, 1, 2))
 

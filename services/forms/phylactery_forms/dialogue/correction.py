@@ -106,7 +106,8 @@ def correction_in(form: Form, conversation: ConversationState, text: str, contex
     if asked is None or takes or asked.type.name in _DECIDING or not _rejects(said):
         return None
     tried = isinstance(found_in(asked, text, context), Problem)
-    return None if tried or "?" in text else Correction(None, "", tuple(one.id for one in filled))
+    asks = "?" in text and find("asks_politely", said.folded) is None
+    return None if tried or asks else Correction(None, "", tuple(one.id for one in filled))
 
 
 def _changes_one(evidence: Evidence) -> bool:
@@ -295,6 +296,8 @@ def _surely_denied(part: Part, said: Words) -> bool:
 def _named_text(one: Field, form: Form, now: str, said: Words, context: Context) -> str:
     """Return the words after a field's name that are its new value: not those that are denied, nor that say "wrong"."""
     after = words_of(_after_name(said, one, form))
+    if "?" in said.text or size_at("rethink", after.folded, 0) or size_at("needless", after.folded, 0):
+        return ""  # the insurance after all; a normal ride instead?
     kept = [
         part for part in parts_of(after) if not part.denied and not _says_wrong(after.folded[part.start : part.stop])
     ]

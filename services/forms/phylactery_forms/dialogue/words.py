@@ -25,8 +25,8 @@ ListName = Literal[
     "regret", "rethink", "put", "wish", "denies", "gives", "seems", "approves", "faults",
     "sends", "sends_with", "judged", "judges", "degree", "good", "whom",
     "negation", "alternative", "bound", "condition", "others", "hedge", "postpone",
-    "ahead", "errand", "some_time", "span",
-    "cancels", "undoing", "undone", "deals", "needs", "relative", "wants", "needless", "ending", "marks",
+    "ahead", "errand", "no_errand", "echo", "agrees", "some_time", "span",
+    "cancels", "undoing", "undone", "deals", "needs", "relative", "wants", "needless", "needed", "orders", "tells", "starting", "ending", "marks",
     "tail", "frame", "head", "about", "being", "asks_politely",
     "topic_change", "question",
     "person", "person_word", "polite", "not_person", "mild", "strong",
@@ -105,6 +105,7 @@ def opening_of(said: Words) -> tuple[int, int]:
     return place, len(words)
 
 
+_ORDERS: Final[tuple[ListName, ...]] = ("wish", "head", "put", "asks_politely", "orders")
 _HEADS: Final[tuple[ListName, ...]] = ("marks", "put", "regret", "rethink", "changes")
 
 
@@ -129,6 +130,29 @@ def headed(said: Words, *names: ListName) -> bool:
         elif any(size_at(name, words, place) for name in heads):
             return True
     return False
+
+
+def corrects_by_order(said: Words) -> bool:
+    """Return True if a message begins with a no or a second thought that goes on with a wish, an order, or a number.
+
+    "No, it's for two people", "actually, send it from my savings account"; not "no onions", "actually it never worked".
+    """
+    words = said.folded
+    place = 0
+    while place < len(words) and (size := size_at("beside", words, place)) and words[place] != "no":
+        if size_at("rethink", words, place):
+            break
+        place += size
+    denied, rethought = size_at("denial", words, place), size_at("rethink", words, place)
+    if not denied and not rethought:
+        return False
+    place += max(denied, rethought)
+    orders: tuple[ListName, ...] = (*_ORDERS, "tells") if denied else _ORDERS
+    while place < len(words) and (size := max(size_at(name, words, place) for name in ("rethink", "beside"))):
+        if any(size_at(name, words, place) >= size for name in orders):
+            break
+        place += size
+    return any(size_at(name, words, place) for name in orders)
 
 
 @cache
