@@ -507,7 +507,7 @@ def _begins(said: Words, name: ListName, *more: ListName) -> bool:
 def _left_over(one: Field, form: Form, said: Words, taken: set[int]) -> list[int]:
     """Return the places of the words that belong to nothing."""
     words, known = said.folded, filler(one.type.name) | _own_words(form, one) | _option_words(one)
-    verbs = {word[:_STEM] for word in _asked_words(one)}
+    verbs = {word[:_STEM] for word in (*_asked_words(one), *_option_words(one)) if len(word) > _STEM}
     known |= _UNTIL if _called(one, "ending") else _SINCE if _called(one, "starting") else frozenset()
     if one.type.name == "person_name":
         known |= name_words("name_titles")

@@ -35,6 +35,8 @@ _SMALL: Final = 3
 _LONGEST: Final = 20
 """The number of words up to which a sentence may hold a command."""
 _STEM: Final = 4
+_SHORT_WHY: Final = 2
+"""The number of words up to which a question why may be about anything else, too."""
 _THESE: Final = frozenset({"this", "that", "esta", "este", "esa", "ese"})
 _AROUND: Final[tuple[ListName, ...]] = ("beside", "regret", "rethink", "denial", "wish", "links", "tail")
 """What may stand around the words that end a form, where any words are an answer."""
@@ -218,7 +220,7 @@ def _asks_why(said: Words, asked: Field) -> bool:
         place += size
     if place == len(words) or asked.type.name not in FREE:
         return place < len(words)
-    return place + size == len(words) or find("needs", words[place:]) is not None
+    return place + size == len(words) or size > _SHORT_WHY or find("needs", words[place:]) is not None
 
 
 def _doubts(conversation: ConversationState) -> bool:

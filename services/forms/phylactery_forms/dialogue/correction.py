@@ -84,8 +84,9 @@ def correction_in(form: Form, conversation: ConversationState, text: str, contex
         return _which([one.id for one in filled])
     if answers_review(conversation, text):
         return None
-    marked = any(find(name, said.folded) is not None for name in (*_MARKS, "put", "rethink"))
-    if conversation["status"] == "review" and not marked and approval_opens(text):
+    behind = approval_opens(text) if conversation["status"] == "review" else None
+    more = words_of(behind).folded if behind is not None else ()
+    if behind is not None and not any(find(name, more) is not None for name in (*_MARKS, "put", "rethink")):
         return None  # that is correct, please find its address: it asks for more, and changes nothing
     if conversation["status"] == "review" and (first := _named_first(filled, said)) is not None:
         one, span = first

@@ -282,7 +282,9 @@ def _read_typed(one: Field, now: str, answers: _Answers, context: Context) -> _R
 
 
 def _is_loose(one: Field, part: Part, found: Found, context: Context) -> bool:
-    """Return True for a time that is one only as the whole answer to a question for it: nine, now."""
+    """Return True for a time or day that is one only as the whole answer to a question for it: nine, now; a bare 5."""
+    if one.type.name == "date" and part.text[found.start : found.end].strip().isdecimal():
+        return named_at(one, words_of(part.text).folded) is None
     if one.type.name != "time" or not found.whole:
         return False
     alone = extract(one.type, f"x {part.text[found.start : found.end]} x", context)

@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Final, Literal, get_args
+from unicodedata import category
 
 from phylactery_understanding.language.lexicon import lexicons
 from phylactery_understanding.language.text import STOPS, Kind, Token, tokenize
@@ -26,7 +27,7 @@ ListName = Literal[
     "sends", "sends_with", "judged", "judges", "degree", "good", "whom",
     "negation", "alternative", "bound", "condition", "others", "hedge", "postpone",
     "ahead", "errand", "no_errand", "echo", "agrees", "some_time", "span",
-    "cancels", "undoing", "undone", "deals", "needs", "relative", "wants", "needless", "needed", "orders", "tells", "starting", "ending", "marks",
+    "cancels", "undoing", "undone", "deals", "needs", "relative", "wants", "needless", "needed", "orders", "tells", "doing", "done", "starting", "ending", "marks",
     "tail", "frame", "head", "about", "being", "asks_politely",
     "topic_change", "question",
     "person", "person_word", "polite", "not_person", "mild", "strong",
@@ -49,6 +50,7 @@ _TRAILING: Final = re.compile(r"\.\s*\.")
 """Dots that leave a yes open."""
 _CLAUSE: Final = re.compile(r"[;:!?\n]|[.,](?:\s|$)")
 _LONGEST_YES: Final = 120
+_SIGNS: Final = frozenset({"So", "Sk", "Cn"})
 _ASKING: Final = frozenset({("is",), ("are",), ("was",), ("es",), ("son",), ("esta",), ("estan",)})
 """What begins a question where nothing is before it."""
 
@@ -221,50 +223,81 @@ def answer_to_review(text: str) -> Answer:
     As any yes, it says nothing else: the lists hold every word and sign of it.
     """
     answer = read_answer(text)
-    if answer != "unclear" or len(text) > _LONGEST_YES or _TRAILING.search(text):
+    if answer != "unclear" or len(text) > _LONGEST_YES or _leaves_open(text):
         return answer
-    return "yes" if "sends" in kinds_of(plain_words(text), _sending()) or _approves_in_all(text) else "unclear"
+    return "yes" if _says_sends(text) or _approves_in_all(text) else "unclear"
+
+
+def _leaves_open(text: str) -> bool:
+    """Return True if a text ends in dots behind a bare yes: it may go on. "Yes.. this is fine.." does not."""
+    trails = list(_TRAILING.finditer(text))
+    last = bool(trails) and not words_of(text[trails[-1].end() :]).folded
+    return last and consists_of("sends_with", words_of(text).folded)
 
 
 def _approves_in_all(text: str) -> bool:
-    """Return True if every sentence of a text approves, or says thanks behind one that does."""
-    sentences = [one for one in _SENTENCES.split(text) if words_of(one).folded]
-    approving = [one for one in sentences if read_answer(one) == "yes" or _says_sends(one) or _approves(one)]
-    others = [one for one in sentences if one not in approving]
-    return (
-        bool(approving) and "?" not in text and all(consists_of("sends_with", words_of(one).folded) for one in others)
-    )
+    """Return True if every sentence of a text approves, says thanks, or orders to do what was read back."""
+    sentences = [some for some in _SENTENCES.split(_TRAILING.sub(". ", text)) if words_of(some).folded]
+    return "?" not in text and any(_approves(some) for some in sentences) and all(_goes_along(some) for some in sentences)
 
 
 def _says_sends(text: str) -> bool:
     return "sends" in kinds_of(plain_words(text), _sending())
 
 
-def approval_opens(text: str) -> bool:
-    """Return True if the first sentence of a text approves what was read back, whatever it goes on with."""
-    first = next((one for one in _SENTENCES.split(text) if words_of(one).folded), "")
-    return read_answer(first) == "yes" or _says_sends(first) or _approves(first)
+def approval_opens(text: str) -> str | None:
+    """Return what follows the first sentence of a text if that approves what was read back, else None."""
+    found = _SENTENCES.search(text)
+    first = text[: found.start()] if found is not None else text
+    approves = read_answer(first) == "yes" or _says_sends(first) or _approves(first)
+    return (text[found.end() :] if found is not None else "") if approves else None
 
 
 def _approves(text: str) -> bool:
-    """Return True if a text is one sentence that says that all is right, perhaps after a yes: that sounds great to me.
+    """Return True if a sentence says that all is right, and nothing else: yes, that sounds great to me, book it."""
+    return _goes_along(text) and (
+        read_answer(text) == "yes"
+        or _says_sends(text)
+        or any(_judging(words_of(text).folded, place) for place in range(len(words_of(text).tokens)))
+    )
 
-    The order is fixed, so that "correct that" and "is that right" are none.
-    """
-    words = words_of(text).folded
-    if "?" in text or not words:
-        return False
-    place = 0
-    while size := size_at("sends_with", words, place):
+
+def _goes_along(text: str) -> bool:
+    """Return True if a sentence only approves, says thanks, or orders to do it; a question is none: is that right."""
+    words, place = words_of(text).folded, 0
+    if read_answer(text) == "yes" or _says_sends(text):
+        return True
+    if any(category(sign) in _SIGNS for sign in text):
+        return False  # send it, with a thumb that is down
+    while place < len(words):
+        size = max(size_at("sends_with", words, place), _judging(words, place), _order(words, place))
+        if not size:
+            return False
         place += size
-    begins, asks = place, False
+    return bool(words) and "?" not in text
+
+
+def _judging(words: _Phrase, place: int) -> int:
+    """Return how many words from a place on say that what was read back is right, 0 if none do.
+
+    The order within is fixed, so that "correct that" and "is that right" are none.
+    """
+    said = max(size_at("sends", words, place), size_at("agrees", words, place))
+    begin, asks = place, False
     for name in ("judged", "judges", "degree", "good", "whom"):
         size = size_at(name, words, place)
         if not size and name == "good":
-            return False
-        asks = asks or (name == "judges" and place == begins == 0 and words[place : place + size] in _ASKING)
+            return said
+        asks = asks or (name == "judges" and place == begin == 0 and words[:size] in _ASKING)
         place += size
-    return place == len(words) and not asks
+    return said if asks else max(said, place - begin)
+
+
+def _order(words: _Phrase, place: int) -> int:
+    """Return how many words from a place on order to do what was read back: book it, make the reservation for me."""
+    verb = size_at("doing", words, place)
+    thing = size_at("done", words, place + verb) if verb else 0
+    return verb + thing if thing else 0
 
 
 @cache
