@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from phylactery_forms.definitions.reading import parse_form, read_forms, sample_folder
+from phylactery_forms.definitions.reading import FormError, parse_form, read_forms, sample_folder
 from phylactery_forms.stories.runner import Simulation
 from phylactery_forms.values.model import Context, Language
 
@@ -139,3 +139,134 @@ def test_what_is_said_of_ones_number_besides_is_no_answer(subtests: pytest.Subte
     assert value(given, "phone") is None  # a no is over one of them: asked back
     given.say("612 345 678")
     assert value(given, "phone") == "+34612345678"
+
+
+WISHES = """
+id: wishes
+version: 1
+title: {es: Queja, en: Complaint}
+description: {es: Una queja., en: A complaint.}
+triggers: {es: [poner una queja], en: [file a complaint]}
+fields:
+  - {id: day, type: date, options: {when: future}, label: {es: día, en: day}, ask: {es: "¿Qué día?", en: "Which day?"}}
+  - {id: story, type: text, label: {es: relato, en: story}, ask: {es: "¿Qué pasó?", en: "What happened?"}}
+  - {id: until, type: date, label: {es: fin, en: end date}, ask: {es: "¿Hasta cuándo?", en: "Until when?"}}
+  - id: state
+    type: choice
+    label: {es: estado, en: state}
+    ask: {es: "¿Qué le pasa?", en: "What is wrong?"}
+    options:
+      choices:
+        - {id: smell, label: {es: huele mal, en: smells bad}, synonyms: {es: [olor], en: [smell]}}
+        - {id: dead, label: {es: no arranca, en: does not start}}
+  - id: voucher
+    type: yes_no
+    label: {es: vale, en: voucher}
+    ask: {es: "¿Quieres un vale?", en: "Do you want a voucher?"}
+submit: true
+"""
+GIVEN = ("12/12/2026", "se rompió", "20/12/2026", "2", "no")
+
+
+def wishes(asked: str, language: Language = "en", *, notes: bool = False) -> Simulation:
+    """Return a form whose fields up to one are filled; ``notes`` lets its story say anything."""
+    text = WISHES.replace("id: story, type: text,", "id: story, type: text, accept: doubtful,") if notes else WISHES
+    form = parse_form(text.encode(), "wishes.yaml")
+    said = Simulation(form, Context("es", NOW, "ES"))
+    for given in GIVEN[: [one.id for one in form.fields].index(asked)]:
+        said.say(given)
+    assert said.conversation["asked"] == asked
+    said.conversation = {**said.conversation, "language": language}
+    said.context = replace(said.context, language=language)
+    return said
+
+
+STORIES = (
+    *(
+        "I told them to cancel the visit twice",
+        "we no longer need it since it arrived in June",
+        "they had to drop it off at ten",
+    ),
+    *("quería anular el viaje porque nadie vino", "otra vez no vinieron al final", "stop charging me twice"),
+    *("the hold line was dead", "I waited longer than later customers", "no lights, no heating", "mañana es tarde"),
+)
+ASKED_BACK = (
+    *(
+        "hang on, the clerk has the papers",
+        "cancel the payment",
+        "quiero cancelar la reserva",
+        "why is it always late?",
+    ),
+    *("no idea what went on", "no sé qué hicieron con la caja", "no, it's the second one", "actually, send it to Ann"),
+)
+
+
+def test_a_text_keeps_the_words_of_commands_and_asks_about_what_may_be_one(subtests: pytest.Subtests) -> None:
+    for text in STORIES:
+        with subtests.test(text):
+            said = wishes("story")
+            said.say(text)
+            assert value(said, "story") == text
+    for text in ASKED_BACK:
+        with subtests.test(text):
+            said = wishes("story")
+            told = said.say(text).turn["response"]
+            assert (value(said, "story"), said.conversation["status"], text in told) == (None, "collecting", True)
+            said.say("yes")
+            assert value(said, "story") == text
+
+
+def test_a_text_that_accepts_doubt_keeps_questions_and_guesses(subtests: pytest.Subtests) -> None:
+    for text in ("why is it always late?", "no idea what went on", "I think it fell", "no, it's the second one"):
+        with subtests.test(text):
+            said = wishes("story", notes=True)
+            said.say(text)
+            assert value(said, "story") == text
+    for text in ("cancel this complaint", "cancel it"):
+        with subtests.test(text):
+            said = wishes("story", notes=True)
+            said.say(text)
+            assert said.conversation["status"] == "cancelled"
+    with pytest.raises(FormError, match="only a text accepts what is doubtful"):
+        parse_form(
+            WISHES.replace("id: day, type: date,", "id: day, type: date, accept: doubtful,").encode(), "wishes.yaml"
+        )
+
+
+def test_a_value_that_another_answer_may_mean_is_asked_about(subtests: pytest.Subtests) -> None:
+    for text in ("no, make it the 15th", "actually the 15th", "sorry, the 15th"):
+        with subtests.test(text):
+            said = wishes("until")
+            assert "end date" in said.say(text).turn["response"]
+            assert (value(said, "day"), value(said, "until")) == ("2026-12-12", None)
+    said = wishes("until")
+    said.say("until the 15th")
+    assert value(said, "until") == "2026-12-15"
+    said = wishes("until")
+    said.say("we no longer need it on the 15th, the 16th is better")
+    assert (value(said, "until"), said.conversation["status"]) == (None, "collecting")
+
+
+def test_a_sentence_about_what_is_asked_is_a_yes_or_a_no(subtests: pytest.Subtests) -> None:
+    yes = ("I'd like a voucher", "a voucher would be great", "that works for me", "me gustaría un vale", "buena idea")
+    no = ("no, I don't", "I don't need a voucher", "a voucher is not necessary", "no, no lo quiero")
+    none = ("it's fine", "I'm good", "is a voucher good", "no, I don't mind a voucher", "a voucher wouldn't hurt")
+    for texts, wanted in (
+        (yes, "yes"),
+        (no, "no"),
+        (none, None),
+        (("I had a voucher", "your voucher is a joke"), None),
+    ):
+        for text in texts:
+            with subtests.test(text):
+                said = wishes("voucher")
+                said.say(text)
+                assert value(said, "voucher") == wanted
+
+
+def test_an_option_that_is_denied_around_its_words_is_none(subtests: pytest.Subtests) -> None:
+    for text, wanted in (("olor no tiene", None), ("mal no huele", None), ("no arranca", "dead"), ("huele", "smell")):
+        with subtests.test(text):
+            said = wishes("state", "es")
+            said.say(text)
+            assert value(said, "state") == wanted

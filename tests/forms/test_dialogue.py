@@ -554,9 +554,13 @@ def test_in_a_review_a_value_behind_a_colon_or_a_linking_word_is_taken(text: str
 
 
 SENDS = ("sí, envíalo", "envíalo", "send it", "correcto", "sí, está bien", "es correcto", "todo bien",
-         "Perfecto, envíalo ya", "that's right", "looks good", "perfect, send it now", "sí, mándalo")  # fmt: skip
+         "Perfecto, envíalo ya", "that's right", "looks good", "perfect, send it now", "sí, mándalo",
+         "Good.. that is fine..", "it is", "that's correct, make the reservation", "en efecto",
+         "sí, haz la reserva")  # fmt: skip
 NO_SENDS = ("envíalo?", "no lo envíes", "no es correcto", "envíalo a Luis", "send it to bob", "envíalo 👎",
-            "send it tomorrow", "está bien, pero cambia el nombre", "gracias", "don't send it")  # fmt: skip
+            "send it tomorrow", "está bien, pero cambia el nombre", "gracias", "don't send it", "yes...",
+            "is it correct", "correct that", "it is not", "make the reservation", "do it tomorrow",
+            "that's right 👎", "better inside")  # fmt: skip
 
 
 @each_case("text", SENDS)

@@ -19,7 +19,7 @@ from phylactery_forms.definitions.model import FREE, Field, Form
 from phylactery_forms.dialogue.commands import opens_waiting, postpones, says_end
 from phylactery_forms.dialogue.filling import beside
 from phylactery_forms.dialogue.reading import found_in, valid_value
-from phylactery_forms.dialogue.signals import latest, parts_of, undenied
+from phylactery_forms.dialogue.signals import Part, latest, parts_of, undenied
 from phylactery_forms.dialogue.state import ConversationState, Doubt
 from phylactery_forms.dialogue.words import (
     ListName,
@@ -217,7 +217,16 @@ def _doubt_of_words(one: Field, form: Form, said: Words) -> Reason | Literal[""]
         return "hedge"
     if one.type.name == "address" and find("others", words) is not None:
         return "others"
+    if one.type.name == "address" and any(part.denied and not _numbered(said, part) for part in parts_of(said)):
+        return "left_over"
     return "left_over" if corrects else ""
+
+
+def _numbered(said: Words, part: Part) -> bool:
+    """Return True if a no is that of a number: Main Street no. 5."""
+    words = said.folded
+    places = [place for place in range(part.start, part.stop) if words[place] == "no"]
+    return any(words[place + 1][:1].isdecimal() for place in places if place + 1 < len(words))
 
 
 def _decided(one: Field, said: Words, text: str) -> Reading | None:
@@ -264,7 +273,11 @@ def _agrees(one: Field, said: Words) -> bool:
     if consists_of("agrees", words, "beside", "whom", "degree", "sends_with"):
         return True
     own = _label_words(one)
-    if not own & {*words} or size_at("judges", words, 0) or not any(find(n, words) for n in ("agrees", "good", "wants")):
+    if (
+        not own & {*words}
+        or size_at("judges", words, 0)
+        or not any(find(n, words) for n in ("agrees", "good", "wants"))
+    ):
         return False
     while place < len(words):
         size = max(int(words[place] in own), *(size_at(name, words, place) for name in _AGREEING))
@@ -438,9 +451,7 @@ def _says_value(one: Field, text: str, context: Context) -> bool:
     return isinstance(read, Problem) or bool(read)
 
 
-def _operator(
-    one: Field, said: Words, open_words: Sequence[int], first: int, chosen: str
-) -> Reason | Literal[""]:
+def _operator(one: Field, said: Words, open_words: Sequence[int], first: int, chosen: str) -> Reason | Literal[""]:
     """Return the first operator among the words that are no value; a no or sí that opens the answer is none."""
     words, free = said.folded, {*open_words}
     opening = _opening(said)

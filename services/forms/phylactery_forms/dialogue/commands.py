@@ -38,7 +38,7 @@ _STEM: Final = 4
 _SHORT_WHY: Final = 2
 """The number of words up to which a question why may be about anything else, too."""
 _THESE: Final = frozenset({"this", "that", "esta", "este", "esa", "ese"})
-_AROUND: Final[tuple[ListName, ...]] = ("beside", "regret", "rethink", "denial", "wish", "links", "tail")
+_AROUND: Final[tuple[ListName, ...]] = ("beside", "regret", "rethink", "denial", "links", "tail")
 """What may stand around the words that end a form, where any words are an answer."""
 
 
@@ -117,7 +117,7 @@ def _ends_all(form: Form, words: tuple[str, ...], *, else_too: bool) -> bool:
     span = _cancelled_at(form, words, else_too=else_too)
     if span is None:
         return False
-    return all(not some or consists_of(None, some, *_AROUND) for some in (words[: span.start], words[span.stop :]))
+    return consists_of(None, words[: span.start], "wish", *_AROUND) and consists_of(None, words[span.stop :], *_AROUND)
 
 
 def _says_nothing(words: tuple[str, ...]) -> bool:
@@ -126,7 +126,7 @@ def _says_nothing(words: tuple[str, ...]) -> bool:
 
 
 def opens_waiting(said: Words) -> bool:
-    """Return True if the first clause of a message holds what goes on, and says nothing else: hang on, …"""
+    """Return True if the first clause of a message holds what goes on, and says nothing else: hang on, …."""
     start, stop = next(clauses_of(said))
     return read_stop(" ".join(said.folded[start:stop])) in HOLDING
 

@@ -27,7 +27,8 @@ ListName = Literal[
     "sends", "sends_with", "judged", "judges", "degree", "good", "whom",
     "negation", "alternative", "bound", "condition", "others", "hedge", "postpone",
     "ahead", "errand", "no_errand", "echo", "agrees", "some_time", "span",
-    "cancels", "undoing", "undone", "deals", "needs", "relative", "wants", "needless", "needed", "orders", "tells", "doing", "done", "starting", "ending", "marks",
+    "cancels", "undoing", "undone", "deals", "needs", "relative", "wants", "needless", "needed",
+    "orders", "tells", "doing", "done", "starting", "ending", "marks",
     "tail", "frame", "head", "about", "being", "asks_politely",
     "topic_change", "question",
     "person", "person_word", "polite", "not_person", "mild", "strong",
@@ -205,7 +206,7 @@ def count(name: ListName, words: _Phrase) -> int:
 
 
 def consists_of(name: ListName | None, words: _Phrase, *more: ListName) -> bool:
-    """Return True if phrases of a list, at least one if it is given, and of further lists hold every word of a message."""
+    """Return True if phrases of a list, at least one if one is given, and of further lists hold every word."""
     place, seen = 0, name is None
     while place < len(words):
         size = 0 if name is None else size_at(name, words, place)
@@ -238,7 +239,9 @@ def _leaves_open(text: str) -> bool:
 def _approves_in_all(text: str) -> bool:
     """Return True if every sentence of a text approves, says thanks, or orders to do what was read back."""
     sentences = [some for some in _SENTENCES.split(_TRAILING.sub(". ", text)) if words_of(some).folded]
-    return "?" not in text and any(_approves(some) for some in sentences) and all(_goes_along(some) for some in sentences)
+    return (
+        "?" not in text and any(_approves(some) for some in sentences) and all(_goes_along(some) for some in sentences)
+    )
 
 
 def _says_sends(text: str) -> bool:
