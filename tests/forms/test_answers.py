@@ -270,3 +270,16 @@ def test_an_option_that_is_denied_around_its_words_is_none(subtests: pytest.Subt
             said = wishes("state", "es")
             said.say(text)
             assert value(said, "state") == wanted
+
+
+def test_a_second_thought_between_two_values_leaves_the_latter(subtests: pytest.Subtests) -> None:
+    told = (
+        *(("until", "the 15th, no, the 16th", "2026-12-16"), ("until", "the 15th, not the 16th", "2026-12-15")),
+        *(("until", "the 15th is better than the 16th", None), ("state", "smells bad, I mean, does not start", "dead")),
+        *(("voucher", "no, wait, yes", "yes"), ("voucher", "yes, sorry, no", "no"), ("voucher", "no, sorry", "no")),
+    )
+    for asked, text, wanted in told:
+        with subtests.test(text):
+            said = wishes(asked)
+            said.say(text)
+            assert value(said, asked) == wanted

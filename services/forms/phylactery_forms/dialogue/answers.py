@@ -19,7 +19,7 @@ from phylactery_forms.definitions.model import FREE, Field, Form
 from phylactery_forms.dialogue.commands import opens_waiting, postpones, says_end
 from phylactery_forms.dialogue.filling import beside
 from phylactery_forms.dialogue.reading import found_in, valid_value
-from phylactery_forms.dialogue.signals import Part, latest, parts_of, undenied
+from phylactery_forms.dialogue.signals import Part, behind_second_thought, latest, parts_of, undenied
 from phylactery_forms.dialogue.state import ConversationState, Doubt
 from phylactery_forms.dialogue.words import (
     ListName,
@@ -123,6 +123,8 @@ def read_answer_to(
     one: Field, form: Form, conversation: ConversationState, text: str, context: Context, *, request: bool = False
 ) -> Reading:
     """Return what an answer to the asked field gives. ``request`` says that the agent can do what the text asks for."""
+    if one.type.name not in FREE and (rest := behind_second_thought(one, text, context)):
+        text = rest
     if one.type.name == "yes_no" and (decided := _decided(one, words_of(text), text)) is not None:
         return decided
     read = undenied(one, text, context)
@@ -156,8 +158,11 @@ def _means_other(  # noqa: PLR0917 - each is another part of what was read
     one: Field, form: Form, conversation: ConversationState, text: str, found: Found, context: Context
 ) -> bool:
     """Return True if a value that begins as a correction may be that of an answer given before: no, make it the 5th."""
+    if any(part.denied for part in parts_of(words_of(text))[1:]):
+        return False  # the 15th, not the 16th: it says what this value is not
     for other in form.fields:
-        if other is one or other.id not in conversation["values"] or other.type.name not in _COUNTED:
+        alike = other.type.name == one.type.name or (one.type.name == "number" and other.type.name in _COUNTED)
+        if other is one or other.id not in conversation["values"] or not alike or one.type.name not in _COUNTED:
             continue
         read = found_in(other, text, context)
         values = [] if isinstance(read, Problem) else read

@@ -148,7 +148,7 @@ def _is_meant(
         return True
     if find("wrong", said.folded) is not None:  # that an answer was wrong is said of an earlier one
         return True
-    contrasts = about.signals["old"] or evidence.message["contrast"]
+    contrasts = about.signals["old"] or (evidence.message["contrast"] and one.type.name != asked.type.name)
     if asked.type.name in FREE | {"person_name"}:
         return bool(contrasts) or find("regret", said.folded) is not None or headed(said)
     return marked and bool(not takes or contrasts or hint is not None)

@@ -35,6 +35,7 @@ _LONGEST: Final = 60
 """The number of words up to which a message is taken apart; what is longer tells a story."""
 _SHORT: Final = 2
 _ALIKE: Final = 0.7
+_THAN: Final = frozenset({"que", "than"})
 _CONTENT: Final = 3
 """The least number of letters of a word that an answer is recognised by."""
 
@@ -125,9 +126,33 @@ def latest(read: list[Found], text: str) -> list[Found]:
     """Return the values of an answer from the last on before which it takes the others back: at six, no wait, at 7."""
     for place in range(len(read) - 1, 0, -1):
         between = words_of(text[read[place - 1].end : read[place].start]).folded
+        if {*between} & _THAN:
+            continue  # eight is better than nine
         if find("rethink", between) is not None or find("regret", between) is not None:
             return read[place:]
     return read
+
+
+def behind_second_thought(one: Field, text: str, context: Context) -> str:
+    """Return what follows the last second thought between two values, empty if there is none: 4, sorry, 5."""
+    said, found = words_of(text), ""
+    words = said.folded
+    if len(words) > _LONGEST:
+        return ""
+    for place in range(1, len(words)):
+        denies = int(words[place] in {"no", "nope"})
+        size = denies + max(size_at(name, words, place + denies) for name in ("regret", "rethink"))
+        stop = place + size
+        if not size or stop >= len(words) or words[stop] in _THAN:
+            continue
+        if not _breaks(said, place) and not (denies and size > 1):
+            continue
+        if denies and size == 1 and not _breaks(said, stop):
+            continue  # the 12th, not the 11th
+        sides = _text(said, 0, place), said.text[said.tokens[stop].start :]
+        if all(not isinstance(read := found_in(one, side, context), Problem) and read for side in sides):
+            found = sides[1]
+    return found
 
 
 def undenied(one: Field, text: str, context: Context) -> list[Found] | Problem:
