@@ -97,6 +97,7 @@ _UNTIL: Final = frozenset({"until", "till", "hasta"})
 _AGREEING: Final[tuple[ListName, ...]] = (
     "agrees", "beside", "being", "degree", "good", "judges", "links", "sends_with", "tail", "wants", "whom", "wish",
 )  # fmt: skip
+_DEPENDING: Final[tuple[ListName, ...]] = ("alternative", "bound", "condition", "hedge", "regret", "others")
 _SINCE: Final = frozenset({"from", "desde"})
 _COUNTED: Final = frozenset({"number", "money", "time", "date"})
 
@@ -158,11 +159,11 @@ def _means_other(  # noqa: PLR0917 - each is another part of what was read
     one: Field, form: Form, conversation: ConversationState, text: str, found: Found, context: Context
 ) -> bool:
     """Return True if a value that begins as a correction may be that of an answer given before: no, make it the 5th."""
-    if any(part.denied for part in parts_of(words_of(text))[1:]):
+    if one.type.name not in _COUNTED or any(part.denied for part in parts_of(words_of(text))[1:]):
         return False  # the 15th, not the 16th: it says what this value is not
     for other in form.fields:
-        alike = other.type.name == one.type.name or (one.type.name == "number" and other.type.name in _COUNTED)
-        if other is one or other.id not in conversation["values"] or not alike or one.type.name not in _COUNTED:
+        alike = one.type.name == "number" or other.type.name == one.type.name
+        if other is one or other.id not in conversation["values"] or not alike or other.type.name not in _COUNTED:
             continue
         read = found_in(other, text, context)
         values = [] if isinstance(read, Problem) else read
@@ -212,8 +213,6 @@ def _doubt_of_words(one: Field, form: Form, said: Words) -> Reason | Literal[""]
         return "left_over"
     if opens_waiting(said) and len(list(clauses_of(said))) > 1:
         return "hedge"
-    start, stop = opening_of(said)
-    corrects = start < stop and (headed(said, "regret", "changes", "put") or corrects_by_order(said))
     if one.doubtful:
         return ""
     if "?" in said.text:
@@ -224,6 +223,8 @@ def _doubt_of_words(one: Field, form: Form, said: Words) -> Reason | Literal[""]
         return "others"
     if one.type.name == "address" and any(part.denied and not _numbered(said, part) for part in parts_of(said)):
         return "left_over"
+    start, stop = opening_of(said)
+    corrects = start < stop and (headed(said, "regret", "changes", "put") or corrects_by_order(said))
     return "left_over" if corrects else ""
 
 
@@ -247,7 +248,7 @@ def _decided(one: Field, said: Words, text: str) -> Reading | None:
         return Reading((Found("yes", 0, len(text), whole=True),))
     if len(words) > _REASON:
         return None
-    if any(find(name, words) is not None for name in ("alternative", "condition", "hedge", "regret", "others")):
+    if any(find(name, words) is not None for name in _DEPENDING):
         return None
     if "but" in words or "pero" in words or postpones(said, None):
         return None
@@ -260,6 +261,8 @@ def _decided(one: Field, said: Words, text: str) -> Reading | None:
     said_value: str = value or ("no" if denies and owns and (wants or find("needed", rest) is not None) else "")
     if not said_value or (value == "yes" and (denies or find("denial", rest) is not None)):
         return None
+    if value == "yes" and size_at("far", rest, 0):
+        return None  # yes, when it worked
     if value == "no" and not denies and (owns or wants or find("put", rest) is not None or read_answer(text) == "yes"):
         return None
     if value == "no" and not denies and not _opening(said) and read_answer(text) == "unclear":

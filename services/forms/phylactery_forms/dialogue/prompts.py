@@ -194,6 +194,8 @@ def _doubtful(turn: FormTurn, form: Form, asking: str) -> str:
     one = form.by_id[doubt["field"]]
     values = [value_text(one, value, language) for value in doubt["values"]]
     raw = metadata.get("problem")
+    if values and one.type.name == "yes_no":  # a yes to "yes?" would say no more than the first
+        values, raw = [], {"code": "unclear_answer", "details": {}}
     if doubt["reason"] == "denied":
         return say("doubt_denied", language, ask=asking)
     if not values:

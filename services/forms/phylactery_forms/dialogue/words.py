@@ -27,7 +27,7 @@ ListName = Literal[
     "sends", "sends_with", "judged", "judges", "degree", "good", "whom",
     "negation", "alternative", "bound", "condition", "others", "hedge", "postpone",
     "ahead", "errand", "no_errand", "echo", "agrees", "some_time", "span",
-    "cancels", "undoing", "undone", "deals", "needs", "relative", "wants", "needless", "needed",
+    "cancels", "undoing", "undone", "deals", "needs", "relative", "wants", "needless", "needed", "far",
     "orders", "tells", "doing", "done", "starting", "ending", "marks",
     "tail", "frame", "head", "about", "being", "asks_politely",
     "topic_change", "question",
