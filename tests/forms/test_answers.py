@@ -197,7 +197,13 @@ ASKED_BACK = (
         "quiero cancelar la reserva",
         "why is it always late?",
     ),
-    *("no idea what went on", "no sé qué hicieron con la caja", "no, it's the second one", "actually, send it to Ann"),
+    *(
+        "no idea what went on",
+        "lo que queráis",
+        "no sé qué hicieron con la caja",
+        "no, it's the second one",
+        "actually, send it to Ann",
+    ),
 )
 
 
