@@ -162,7 +162,7 @@ def _means_other(  # noqa: PLR0917 - each is another part of what was read
     if one.type.name not in _COUNTED or any(part.denied for part in parts_of(words_of(text))[1:]):
         return False  # the 15th, not the 16th: it says what this value is not
     for other in form.fields:
-        alike = one.type.name == "number" or other.type.name == one.type.name
+        alike = one.type.name in {"number", other.type.name}
         if other is one or other.id not in conversation["values"] or not alike or other.type.name not in _COUNTED:
             continue
         read = found_in(other, text, context)
