@@ -479,10 +479,10 @@ def _operator(one: Field, said: Words, open_words: Sequence[int], first: int, ch
 
 
 def operator_over(one: Field, said: Words, found: Sequence[Found]) -> Reason | Literal[""]:
-    """Return the operator that a message has over a value, "asks" for a question; empty if it has none."""
+    """Return the operator that a message has over a value that was found in it, "asks" for a question; else empty."""
     taken = _covered(said, found)
     open_words = [place for place in range(len(said.folded)) if place not in taken]
-    if reason := _operator(one, said, open_words, min(taken, default=0)):
+    if reason := _operator(one, said, open_words, min(taken, default=0), found[0].value):
         return reason
     return "asks" if "?" in said.text and not _begins(said, "asks_politely") else ""
 

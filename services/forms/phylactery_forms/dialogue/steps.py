@@ -14,13 +14,13 @@ from phylactery_understanding.replies.answers import read_answer
 
 from phylactery_forms.definitions.model import Field, Form
 from phylactery_forms.dialogue import prompts
-from phylactery_forms.dialogue.answers import doubted, read_answer_to, read_correction, settled
+from phylactery_forms.dialogue.answers import Reading, doubted, read_answer_to, read_correction, settled
 from phylactery_forms.dialogue.commands import apply_command, command_of
 from phylactery_forms.dialogue.correction import correction_in
 from phylactery_forms.dialogue.escalation import completes_with_person, escalation_in
 from phylactery_forms.dialogue.off_topic import is_off_topic
 from phylactery_forms.dialogue.opinions import Opinion, beside_it, borne_out
-from phylactery_forms.dialogue.reading import found_in, taken_whole, valid_value
+from phylactery_forms.dialogue.reading import taken_whole, valid_value
 from phylactery_forms.dialogue.state import (
     ConversationState,
     FormTurn,
