@@ -120,7 +120,7 @@ class _Users:
 
     async def remind_twice(self, number: int) -> None:
         """Ask for an effect in two requests with one request_id at once, and count what was done."""
-        text = f"remind me tomorrow at 9 to check number {number}"
+        text = f"remind me tomorrow at 9 am to check number {number}"
         ask = [self._say(f"sla-remind-{number:06}", f"sla-remind-{number}", text) for _ in range(2)]
         answers = await asyncio.gather(*ask)
         runs = {answer.run.id: answer.run for answer in answers}

@@ -62,7 +62,7 @@ async def test_what_waits_is_named_once_and_then_on_request(
 
 
 async def test_what_waits_for_a_guest_is_named_once(guest: Person) -> None:
-    await guest.say("remind me tomorrow at 9 to call Marta")
+    await guest.say("remind me tomorrow at 9 am to call Marta")
     first, second = [(await guest.say("thanks")).reply.text for _ in range(2)]
     assert waits(first)
     assert "Marta" in first
@@ -160,8 +160,8 @@ async def test_what_expired_is_named_and_asked_again_as_a_new_question(
 @pytest.mark.parametrize(
     ("asked", "again"),
     [
-        ("remind me tomorrow at 9 to call Marta", "again"),
-        ("recuérdame mañana a las 9 llamar a Marta", "otra vez"),
+        ("remind me tomorrow at 9 am to call Marta", "again"),
+        ("recuérdame mañana a las 9 de la mañana llamar a Marta", "otra vez"),
     ],
 )
 async def test_a_guest_is_told_what_expired_and_asks_again(

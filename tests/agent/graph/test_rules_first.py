@@ -62,8 +62,8 @@ def note(system: System, person: Person) -> None:
 
 # (what is said, the tools that are called, the files there are then)
 EXACT = [
-    ("remind me tomorrow at 9 to call the bank", ["create_reminder"], {}),
-    ("recuérdame mañana a las 9 llamar al banco", ["create_reminder"], {}),
+    ("remind me tomorrow at 9 am to call the bank", ["create_reminder"], {}),
+    ("recuérdame mañana a las 9 de la mañana llamar al banco", ["create_reminder"], {}),
     ('write "milk, eggs" to list.txt', ["write_file"], {"list.txt": "milk, eggs"}),
     ('escribe "leche y pan" en compra.txt', ["write_file"], {"compra.txt": "leche y pan"}),
     ('write "a" to a.txt and write "b" to b.txt', ["write_file", "write_file"], {"a.txt": "a", "b.txt": "b"}),

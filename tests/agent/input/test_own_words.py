@@ -94,7 +94,7 @@ async def test_an_own_request_is_done_though_others_words_came_with_it(system: S
 
 async def test_others_words_answer_no_question_and_begin_no_form(ana: Person):
     await ana.say("remind me to call mom")
-    told = await said(ana, "tomorrow at 8")
+    told = await said(ana, "tomorrow at 8 am")
     assert told.startswith("That was written by somebody else")
     reminders = (await ana.say("do I have any reminders?")).reply.text
     assert "call mom" not in reminders

@@ -25,7 +25,7 @@ SHOWN = Said(files=("groceries.txt",), shown=("groceries.txt", "ideas.txt"), rem
         ("let's have a look at the ideas one", "read_file"),
         ("a ver qué tengo guardado por aquí", "list_dir"),
         ("stick oat milk on there too", "write_file"),
-        ("could you give me a nudge tomorrow at 9 about the plumber", "create_reminder"),
+        ("could you give me a nudge tomorrow at 9 am about the plumber", "create_reminder"),
         ("just so you know, I'm allergic to peanuts", "remember"),
         ("does anything in my files mention rent?", "search_files"),
     ],
@@ -88,9 +88,9 @@ def test_a_file_is_named_by_what_was_shown_and_never_made_up():
 def test_slots():
     assert item_in("stick oat milk on there too") == "oat milk"
     assert item_in("pon también aceite y sal") == "aceite y sal"
-    assert told_time("could you remind me tomorrow at 9 about the plumber") == "tomorrow at 9"
+    assert told_time("could you remind me tomorrow at 9 am about the plumber") == "tomorrow at 9 am"
     assert told_time("remind me about the plumber") == ""
-    assert reminded_of("avísame mañana a las 8 de sacar la basura", "mañana a las 8") == "sacar la basura"
+    assert reminded_of("avísame mañana a las 8 de la mañana de sacar la basura", "mañana a las 8 de la mañana") == "sacar la basura"
     assert topic_in("does any file mention rent?") == "rent"
 
 

@@ -146,8 +146,8 @@ def test_what_leads_up_to_a_follow_up_does_not_hide_it(earlier, text):
 
 
 def test_the_mark_of_a_polite_question_is_no_part_of_a_reminder():
-    [(_, args)] = calls("can you set a reminder for friday at 10 to renew my passport?")
-    assert args == {"text": "renew my passport", "when": "friday at 10"}
+    [(_, args)] = calls("can you set a reminder for friday at 10 am to renew my passport?")
+    assert args == {"text": "renew my passport", "when": "friday at 10 am"}
     assert len(read_request("could you open notes.txt?", TOOLS).clauses[0]) == 2  # the file may be called notes.txt?
 
 
@@ -211,7 +211,7 @@ async def test_the_last_request_is_told(ana):
 
 
 async def test_one_more_reminder_leaves_the_first_one(ana):
-    await ana.say("ponme un recordatorio el viernes a las 10 para renovar el pasaporte")
+    await ana.say("ponme un recordatorio el viernes a las 10 de la mañana para renovar el pasaporte")
     asked = await ana.say("y otro a las 3 de la tarde para recoger a los niños")
     assert "cancel" not in asked.reply.text
     assert {one.tool for one in asked.run.tool_calls} <= {"create_reminder"}

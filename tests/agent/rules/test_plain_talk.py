@@ -196,9 +196,9 @@ async def test_the_time_is_told_with_its_zone(ana):
 
 
 async def test_reminders_are_shown_without_ids_unless_only_those_tell_them_apart(ana):
-    assert "rem_" not in (await ana.say("remind me to call mom tomorrow at 8")).reply.text
+    assert "rem_" not in (await ana.say("remind me to call mom tomorrow at 8 am")).reply.text
     assert "rem_" not in (await ana.say("what reminders do I have?")).reply.text
-    await ana.say("remind me to call mom tomorrow at 9")
+    await ana.say("remind me to call mom tomorrow at 9 am")
     assert (await ana.say("what reminders do I have?")).reply.text.count("rem_") == 2
 
 

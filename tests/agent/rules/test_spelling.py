@@ -34,9 +34,9 @@ def planned(text: str) -> list[tuple[str, dict[str, Any]]]:
             "create_reminder",
             {"text": "apague el horno", "when": "en 5 minutos"},
         ),
-        ("remind me tmrw at 8 to call mom", "create_reminder", {"text": "call mom", "when": "tmrw at 8"}),
+        ("remind me tmrw at 8 am to call mom", "create_reminder", {"text": "call mom", "when": "tmrw at 8 am"}),
         ("wake me up in 20 mins", "create_reminder", {"text": "wake up", "when": "in 20 mins"}),
-        ("despertame mañana a las 7", "create_reminder", {"text": "despertar", "when": "mañana a las 7"}),
+        ("despertame mañana a las 7 de la mañana", "create_reminder", {"text": "despertar", "when": "mañana a las 7 de la mañana"}),
         (
             "recordame el jueves a las 5 d la tarde pagar la luz",
             "create_reminder",

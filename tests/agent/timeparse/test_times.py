@@ -33,32 +33,32 @@ def said(text: str, **changes: object) -> tuple[str, str]:
 @each_case(
     ("text", "due"),
     [
-        ("mañana a las 9", "2026-11-23 09:00"),
-        ("MANANA A LAS 9", "2026-11-23 09:00"),
+        ("mañana a las 9 de la mañana", "2026-11-23 09:00"),
+        ("MANANA A LAS 9 AM", "2026-11-23 09:00"),
         ("hoy a las 21:30", "2026-11-22 21:30"),
         ("pasado mañana", "2026-11-24 09:00"),
         ("en 20 minutos", "2026-11-22 10:20"),
         ("dentro de media hora", "2026-11-22 10:30"),
         ("en una hora y media", "2026-11-22 11:30"),
-        ("en 3 días a las 8", "2026-11-25 08:00"),
+        ("en 3 días a las 8 de la mañana", "2026-11-25 08:00"),
         ("en un mes", "2026-12-22 10:00"),
         ("el lunes", "2026-11-23 09:00"),
-        ("el domingo a las 9", "2026-11-29 09:00"),
-        ("el domingo a las 11", "2026-11-22 11:00"),
-        ("el próximo domingo a las 11", "2026-11-29 11:00"),
+        ("el domingo a las 9 de la mañana", "2026-11-29 09:00"),
+        ("el domingo a las 11 de la mañana", "2026-11-22 11:00"),
+        ("el próximo domingo a las 11 de la mañana", "2026-11-29 11:00"),
         ("el lunes que viene a las 5 de la tarde", "2026-11-23 17:00"),
         ("el 3 de marzo", "2027-03-03 09:00"),
-        ("el 22 de noviembre a las 9", "2027-11-22 09:00"),
+        ("el 22 de noviembre a las 9 de la mañana", "2027-11-22 09:00"),
         ("el 29 de febrero", "2028-02-29 09:00"),
-        ("el 3 de marzo de 2027 a las 7", "2027-03-03 07:00"),
+        ("el 3 de marzo de 2027 a las 7 de la mañana", "2027-03-03 07:00"),
         ("el 31", "2026-12-31 09:00"),
         ("el 3/4", "2027-04-03 09:00"),
         ("esta noche", "2026-11-22 21:00"),
         ("mañana por la tarde a las 5", "2026-11-23 17:00"),
-        ("a las 9", "2026-11-23 09:00"),
-        ("a las 11", "2026-11-22 11:00"),
+        ("a las 9 de la mañana", "2026-11-23 09:00"),
+        ("a las 11 de la mañana", "2026-11-22 11:00"),
         ("a las nueve y media de la noche", "2026-11-22 21:30"),
-        ("a las 9 menos cuarto", "2026-11-23 08:45"),
+        ("a las 9 menos cuarto de la mañana", "2026-11-23 08:45"),
         ("al mediodía", "2026-11-22 12:00"),
         ("tomorrow at 9am", "2026-11-23 09:00"),
         ("tomorrow at 12 am", "2026-11-23 00:00"),
@@ -70,7 +70,7 @@ def said(text: str, **changes: object) -> tuple[str, str]:
         ("in half an hour", "2026-11-22 10:30"),
         ("in two weeks", "2026-12-06 10:00"),
         ("on friday at 5 pm", "2026-11-27 17:00"),
-        ("next sunday at 11", "2026-11-29 11:00"),
+        ("next sunday at 11 am", "2026-11-29 11:00"),
         ("at 9 in the evening tomorrow", "2026-11-23 21:00"),
         ("on March 3rd", "2027-03-03 09:00"),
         ("3 march 2027 at noon", "2027-03-03 12:00"),
@@ -89,17 +89,17 @@ def test_a_time_is_understood_in_both_languages(text: str, due: str) -> None:
 @each_case(
     ("text", "due", "rule"),
     [
-        ("todos los días a las 9", "2026-11-23 09:00", "FREQ=DAILY"),
-        ("cada día a las 11", "2026-11-22 11:00", "FREQ=DAILY"),
-        ("cada lunes y jueves a las 9", "2026-11-23 09:00", "FREQ=WEEKLY;BYDAY=MO,TH"),
-        ("cada domingo a las 9", "2026-11-29 09:00", "FREQ=WEEKLY;BYDAY=SU"),
-        ("de lunes a viernes a las 8", "2026-11-23 08:00", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
-        ("el día 1 de cada mes a las 10", "2026-12-01 10:00", "FREQ=MONTHLY"),
+        ("todos los días a las 9 de la mañana", "2026-11-23 09:00", "FREQ=DAILY"),
+        ("cada día a las 11 de la mañana", "2026-11-22 11:00", "FREQ=DAILY"),
+        ("cada lunes y jueves a las 9 de la mañana", "2026-11-23 09:00", "FREQ=WEEKLY;BYDAY=MO,TH"),
+        ("cada domingo a las 9 de la mañana", "2026-11-29 09:00", "FREQ=WEEKLY;BYDAY=SU"),
+        ("de lunes a viernes a las 8 de la mañana", "2026-11-23 08:00", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+        ("el día 1 de cada mes a las 10 de la mañana", "2026-12-01 10:00", "FREQ=MONTHLY"),
         ("cada 2 semanas", "2026-11-23 09:00", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO"),
         ("cada año el 3 de mayo", "2027-05-03 09:00", "FREQ=YEARLY"),
-        ("every day at 9", "2026-11-23 09:00", "FREQ=DAILY"),
+        ("every day at 9 am", "2026-11-23 09:00", "FREQ=DAILY"),
         ("every friday at 6 pm", "2026-11-27 18:00", "FREQ=WEEKLY;BYDAY=FR"),
-        ("every weekday at 8:30", "2026-11-23 08:30", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+        ("every weekday at 8:30 am", "2026-11-23 08:30", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
         ("every other week", "2026-11-23 09:00", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO"),
         ("every 3 months", "2026-11-23 09:00", "FREQ=MONTHLY;INTERVAL=3"),
         ("on the 1st of every month", "2026-12-01 09:00", "FREQ=MONTHLY"),
@@ -111,10 +111,10 @@ def test_a_repetition_is_understood_in_both_languages(text: str, due: str, rule:
 
 def test_a_rule_beside_the_words_repeats_them_and_two_are_refused() -> None:
     daily = parse_rule("FREQ=DAILY;COUNT=5")
-    assert said("a las 9", rule=daily) == ("2026-11-23 09:00", "FREQ=DAILY;COUNT=5")
+    assert said("a las 9 am", rule=daily) == ("2026-11-23 09:00", "FREQ=DAILY;COUNT=5")
     assert said("2027-03-01 09:00", rule=daily) == ("2027-03-01 09:00", "FREQ=DAILY;COUNT=5")
     with pytest.raises(WhenError, match="twice"):
-        said("cada lunes a las 9", rule=daily)
+        said("cada lunes a las 9 am", rule=daily)
 
 
 @each_case(
@@ -138,7 +138,7 @@ def test_a_rule_beside_the_words_repeats_them_and_two_are_refused() -> None:
         ("cada 500 días", "TIME_NOT_UNDERSTOOD"),
         ("2099-01-01", "TIME_NOT_UNDERSTOOD"),
         ("0001-01-01T00:00+14:00", "TIME_PAST"),
-        ("hoy a las 9", "TIME_PAST"),
+        ("hoy a las 9 de la mañana", "TIME_PAST"),
         ("en 0 minutos", "TIME_PAST"),
         ("esta mañana", "TIME_PAST"),
         ("2026-11-22 10:00", "TIME_PAST"),
@@ -148,6 +148,45 @@ def test_what_is_no_time_or_is_over_is_refused_by_name(text: str, code: str) -> 
     with pytest.raises(WhenError) as refused:
         said(text)
     assert refused.value.code == code
+
+
+def test_a_time_that_does_not_say_its_half_of_the_day_is_asked_about_unless_one_is_past(
+    subtests: pytest.Subtests,
+) -> None:
+    """It is Sunday, ten in the morning."""
+    one_left = {"at 9": "22 21:00", "a las 8 y media": "22 20:30", "hoy a las 9": "22 21:00", "at 10:00": "22 22:00"}
+    for text, due in one_left.items():
+        with subtests.test(text):
+            assert said(text) == (f"2026-11-{due}", "")
+    unsaid = ("at 11", "mañana a las 8", "tomorrow at 8:30", "every day at 9", "tomorrow at 12", "a las 2 de la noche")
+    for text in unsaid:
+        with subtests.test(text), pytest.raises(WhenError) as refused:
+            said(text)
+        assert refused.value.code == "TIME_HALF_UNSAID"
+
+
+def test_a_zone_in_the_words_is_the_one_they_mean(subtests: pytest.Subtests) -> None:
+    """In November New York is at UTC-5, so that there is no EDT."""
+    for text, due in {
+        "mañana a las 9 am hora de México": "2026-11-23 10:00",
+        "tomorrow at 6 pm New York time": "2026-11-23 18:00",
+        "tomorrow at 9am EST": "2026-11-23 09:00",
+        "mañana a las 15:00 UTC": "2026-11-23 10:00",
+        "el martes a las 10 de la mañana hora de España": "2026-11-24 04:00",
+    }.items():
+        with subtests.test(text):
+            assert said(text) == (due, "")
+    for text in ("tomorrow at 9am EDT", "in 20 minutes UTC"):
+        with subtests.test(text), pytest.raises(WhenError) as refused:
+            said(text)
+        assert refused.value.code == "TIME_NOT_UNDERSTOOD"
+
+
+def test_a_monthly_day_that_some_months_lack_is_asked_about() -> None:
+    for text in ("el 31 de cada mes", "on the 29th of every month"):
+        with pytest.raises(WhenError) as refused:
+            said(text)
+        assert refused.value.code == "DAY_NOT_IN_ALL_MONTHS"
 
 
 def test_hostile_text_is_read_in_linear_time() -> None:

@@ -65,7 +65,7 @@ async def test_a_reminder_that_was_asked_for_is_told_in_its_thread_when_it_is_du
 
 async def test_reminders_are_listed_and_cancelled_in_words(reminding: System) -> None:
     ana = reminding.person("ana")
-    await ana.say("recuérdame regar las plantas mañana a las 9")
+    await ana.say("recuérdame regar las plantas mañana a las 9 de la mañana")
     listed = await ana.say("¿qué recordatorios tengo?")
     assert "09:00 (America/Lima): regar las plantas" in listed.reply.text
     assert (await ana.say("cancela el recordatorio de regar las plantas")).run.status == DONE

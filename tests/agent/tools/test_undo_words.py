@@ -92,10 +92,10 @@ async def test_each_of_several_reminders_that_are_set_again_is_named(tmp_path, m
 
 
 _TOGETHER = {
-    "en": 'remind me tomorrow at 9 to call the bank; write "hello" to a.txt',
-    "es": 'recuérdame mañana a las 9 llamar al banco; escribe "hola" en a.txt',
+    "en": 'remind me tomorrow at 9 am to call the bank; write "hello" to a.txt',
+    "es": 'recuérdame mañana a las 9 de la mañana llamar al banco; escribe "hola" en a.txt',
 }
-_A_REMINDER = {"en": "remind me tomorrow at 9 to call the bank", "es": "recuérdame mañana a las 9 llamar al banco"}
+_A_REMINDER = {"en": "remind me tomorrow at 9 am to call the bank", "es": "recuérdame mañana a las 9 de la mañana llamar al banco"}
 _EVERYTHING = (
     ("en", "undo everything"), ("en", "undo what you just did"), ("en", "please take it all back"),
     ("en", "cancel what you just did"), ("es", "deshaz todo"), ("es", "deshaz lo que acabas de hacer"),

@@ -15,6 +15,9 @@ from phylactery_understanding.requests.model import Fault
 from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.rules.expressions import expression
+from phylactery_agent.rules.spelling import chat_expression, unaccented
+from phylactery_agent.timeparse.phrases import is_time
+from phylactery_agent.timeparse.vocabulary import PLACE
 
 QUESTION: Final = "question"
 WHICH_FILE: Final = "which_file"
@@ -42,8 +45,13 @@ _BARE: Final = expression(r"^\pL+$")
 _ARTICLES: Final = frozenset({"the", "my", "our", "la", "el", "mi", "al", "nuestra", "nuestro"})
 _DICTATED: Final = ("content", "body")
 """Arguments that hold a text as the person dictates it."""
-_ONCE: Final = ("hour", "weekday", "day")
-"""Parts that a time has once: "at 8 and at 20" is two times."""
+_OF_TIME: Final = chat_expression(
+    r"(?is)^(?:(?:(?:y|and|or|o|menos)\s+(?:[0-9]+|media|cuarto|half|quarter)|(?:until|till|except|but\s+not|starting|ish|excepto|salvo|hasta"
+    r"|a\s+partir|menos)\b|hora\s+de|(?:in|en)\s+" + PLACE + r"|(?:ist|jst|aest|aedt|nzst|msk|art|brt|clt|pet|cot|wet|eet)\b).*"
+    r"|.*\s(?:before|after|between|until|till|by|from|around|about|and|or|at|antes(?:\s+de(?:\s+las?)?)?|despues(?:\s+de(?:\s+las?)?)?|entre"
+    r"|hasta|desde|para|sobre|y|o|a|de))$"
+)
+"""What is left of a time in a reminder's text: until friday, y 10, EST to join, call Eva before."""
 _CONTENTS: Final = expression(
     r"(?is)^(?:(?:all|everything)\s+)?(?:(?:the\s+)?(?:whole\s+)?(?:contents?|text)\s+(?:of|from|in)\s"
     r"|what(?:['’]?s|\s+is|\s+stands)\s+in\s"
@@ -138,11 +146,9 @@ def _is_quoted(value: str, clause: str) -> bool:
 
 
 def _doubt_of_time(when: str, text: str) -> str:
-    """Return the doubt about a reminder's time: it contains two times, or its text still contains one."""
-    features = times_of(when).features
-    twice = any(sum(one[0] == kind for one in features) > 1 for kind in _ONCE)
-    left = _says_when(times_of(text).features) or unread_time(tokenize(text)) or unread_time(tokenize(when))
-    return WHICH_TIME if twice or left else ""
+    """Return the doubt about a reminder's time: its text still contains one, or words that belong to the time."""
+    left = _says_when(times_of(text).features) or unread_time(tokenize(text)) or not is_time(when)
+    return WHICH_TIME if left or _OF_TIME.match(unaccented(text)) else ""
 
 
 def _says_when(features: frozenset[Feature]) -> bool:

@@ -54,6 +54,12 @@ _CHANGED: Final = chat_expression(
 )
 
 
+_SPANISH_HALVES: Final = frozenset({"manana", "tarde", "noche", "madrugada"})
+_HALF_NAMED: Final = {"am": "morning", "pm": "evening"}
+_HALF: Final = chat_expression(
+    r"(?i)^(?:(?:de|por)\s+la\s+|(?:in\s+)?the\s+)(manana|tarde|noche|madrugada|morning|afternoon|evening|night)$"
+)
+_HALF_ALONE: Final = chat_expression(r"(?i)^(morning|afternoon|evening|tarde|noche|madrugada|am|pm)$")
 _SAME: Final = chat_expression(
     r"(?i)^(?:(?:do|and)\s+)*(?:exactly\s+)?the\s+same\s+(?:thing\s+)?(?:with|for|to|in|on)\s+(?P<file>\S+?)[\s.!]*$"
 )
@@ -208,6 +214,10 @@ def _time_in(text: str) -> str:
     cleaned = tidy(text)
     found = _CHANGED.match(unaccented(cleaned))
     when = cleaned[slice(*found.span(1))] if found is not None else cleaned
+    half = _HALF.match(unaccented(when)) or _HALF_ALONE.match(unaccented(when))
+    if half is not None:  # the answer to "in the morning or in the evening?"
+        part = when[slice(*half.span(1))]
+        when = f"{'por la' if half.group(1).lower() in _SPANISH_HALVES else 'in the'} {_HALF_NAMED.get(part.lower(), part)}"
     return when if is_time(when) else ""
 
 

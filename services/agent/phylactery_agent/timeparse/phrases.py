@@ -8,33 +8,39 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from typing import Final
+from typing import Final, TypeVar
 
 from phylactery_agent.rules.spelling import chat_expression, unaccented
-from phylactery_agent.timeparse.recurrence import Rule, occurrences, to_local, to_us
+from phylactery_agent.timeparse.places import ABBREVIATIONS, PLACES, holds
+from phylactery_agent.timeparse.recurrence import Rule, occurrences, to_local, to_us, zone
 from phylactery_agent.timeparse.vocabulary import (
     AFTERNOON,
-    HALVES,
     MONTHS,
+    ORDINALS,
     PART_TIMES,
     PART_WORDS,
     PARTS,
     UNITS,
     WEEKDAYS,
     fold,
+    minutes_of,
     number_of,
     word,
 )
 
+T = TypeVar("T")
 DEFAULT_TIME: Final = time(9)
 """The default time of a day given without a time."""
 _MINUTES: Final = {"minute": 1, "hour": 60}
 _MAX_DISTANCE: Final = 10_000
 _FARTHEST: Final = timedelta(days=3_660)
 _NOON: Final = 12
+_DAWN: Final = 6
+"""Before this hour, "at night" may mean two times of a day."""
+_SHORTEST_MONTH: Final = 28
 _COMPILED: Final = tuple((kind, chat_expression(r"(?i)^(?:" + part + r")(?:,?\s+|$)")) for kind, part in PARTS)
 
 
@@ -44,7 +50,11 @@ _HALF_OF_DAY: Final = re.compile(r"(?i)\s*(?:(?:d|de|por)\s+la\s+|in\s+the\s+)\w
 
 
 class WhenError(ValueError):
-    """Error for words that are not a time, or a time in the past. code is TIME_NOT_UNDERSTOOD or TIME_PAST."""
+    """Error for words that are not one time to come.
+
+    code is TIME_NOT_UNDERSTOOD, TIME_PAST, TIME_HALF_UNSAID if it is not said which half of the day is meant, or
+    DAY_NOT_IN_ALL_MONTHS.
+    """
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -53,10 +63,11 @@ class WhenError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A moment in microseconds since the epoch, and its repetition."""
+    """A moment in microseconds since the epoch, its repetition, and the IANA name of the zone its words name."""
 
     due_us: int
     rule: Rule | None = None
+    zone: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +80,42 @@ class _Said:
     distance: Mapping[str, str] | None = None
     every: Mapping[str, str] | None = None
     exact: Mapping[str, str] | None = None
+    zone: Mapping[str, str] | None = None
 
 
 def resolve(text: str, *, where: tzinfo, now_us: int, rule: Rule | None = None) -> When:
     """Return the time a text means, relative to a moment in a zone; the repetition is rule or the text's own.
 
-    Raise WhenError.
+    A zone that the text names counts instead of the given one. Raise WhenError.
     """
     said = _read(tidy(text))
     if said.every is not None:
         if rule is not None:
             raise _not_understood("it says twice how it repeats")
         rule = _rule(said.every)
+    named = _zone(said)
+    where = zone(named) if named else where
     due = _due(said, where, now_us, rule)
     if due <= now_us:
         raise WhenError("TIME_PAST", "that time is over")
     if due > now_us + _FARTHEST // timedelta(microseconds=1):
         raise _not_understood("it is more than ten years away")
-    return When(due, _with_days(rule, to_local(due, where)))
+    local = to_local(due, where)
+    if "abbreviation" in (said.zone or {}) and not holds((said.zone or {})["abbreviation"], where, local):
+        raise _not_understood("its zone has another time then; name the place")
+    if rule is not None and rule.frequency == "MONTHLY" and local.day > _SHORTEST_MONTH:
+        raise WhenError("DAY_NOT_IN_ALL_MONTHS", f"not every month has a day {local.day}")
+    return When(due, _with_days(rule, local), named)
+
+
+def _zone(said: _Said) -> str:
+    if said.zone is None:
+        return ""
+    if said.distance is not None and not said.clock:
+        raise _not_understood("a distance has no zone")
+    if "place" in said.zone:
+        return word(said.zone["place"], PLACES)
+    return ABBREVIATIONS[said.zone["abbreviation"].casefold()]
 
 
 def is_time(text: str) -> bool:
@@ -109,7 +138,7 @@ def changed_time(old: str, new: str) -> str:
         return tidy(new)
     halves = (_HALF_OF_DAY.search(text) for kind, _, text in before if kind == "clock")
     half = next((found.group() for found in halves if found is not None), "")
-    named = any(kind == "part" or groups.keys() & {"dayhalf", "ampm", "noon"} for kind, groups, _ in said)
+    named = any(kind == "part" or groups.keys() & {"dayhalf", "ampm", "noon", "midnight"} for kind, groups, _ in said)
     kept = [text for kind, _, text in before if kind not in kinds]
     words = " ".join([*kept, *(text for _, _, text in said)])
     whole = f"{words}{half}" if half and "clock" in kinds and not named else words
@@ -153,42 +182,65 @@ def _first_part(text: str) -> tuple[str, Mapping[str, str], int]:
     for kind, found in ((kind, one.match(text)) for kind, one in _COMPILED):
         if found is not None:
             return kind, {name: value for name, value in found.groupdict().items() if value is not None}, found.end()
-    raise _not_understood("write it as 2027-03-01 09:00, “tomorrow at 9” or “en 20 minutos”")
+    raise _not_understood("write it as 2027-03-01 09:00, “tomorrow at 9 am” or “en 20 minutos”")
 
 
 def _due(said: _Said, where: tzinfo, now_us: int, rule: Rule | None) -> int:
     now = to_local(now_us, where)
     if said.exact is not None:
-        if any((said.day, said.part, said.clock, said.distance)):
+        if any((said.day, said.part, said.distance)) or (said.clock and "isotime" in said.exact):
             raise _not_understood("an exact time stands alone")
-        return _exact(said.exact, where)
+        return _exact(said.exact, where, None if said.clock is None else _only(_clock(said)))
     if said.distance is not None:
-        if said.day or said.part:
-            raise _not_understood("a distance stands alone, or with a time of the day")
-        unit, many = _distance(said.distance)
-        if unit in _MINUTES:
-            if said.clock:
-                raise _not_understood("a distance in hours has no time of the day")
-            return now_us + round(many * _MINUTES[unit] * 60_000_000)
-        day = _moved(now.date(), unit, many)
-        return to_us(datetime.combine(day, _clock(said) if said.clock else now.time()), where)
-    at = _clock(said)
+        return _after(said, where, now_us)
+    times = _clock(said)
+    if said.clock and "midnight" in said.clock and (said.day or rule is not None):
+        raise _not_understood("say midnight with its day: 2027-03-01 00:00")
+    if rule is not None and said.day is None:
+        return _first(rule, said, _only(times), where, now_us)
     if said.day is not None:
-        return to_us(_on(said.day, at, now), where)
-    if rule is not None:
-        return _first(rule, said, at, where, now_us)
-    today = datetime.combine(now.date(), at)
+        found = [_on(said.day, at, now) for at in times]
+        # "On Friday at 8" is a coming Friday's, but "today at 8" may have one time left.
+        to_come = [moment for moment in found if to_us(moment, where) > now_us] or found
+        near = min(moment.date() for moment in to_come)
+        return to_us(_only([moment for moment in to_come if moment.date() == near]), where)
+    today = [datetime.combine(now.date(), at) for at in times]
+    to_come = [moment for moment in today if to_us(moment, where) > now_us]
     # "This evening" is always today; a time of the day that has passed is tomorrow's.
-    return to_us(today if said.part or today > now else today + timedelta(days=1), where)
+    if said.part or to_come:
+        return to_us(_only(to_come or today), where)
+    return to_us(_only([moment + timedelta(days=1) for moment in today]), where)
+
+
+def _only(times: Sequence[T]) -> T:
+    if len(times) > 1:
+        raise WhenError("TIME_HALF_UNSAID", "it does not say which half of the day is meant: say am or pm")
+    return times[0]
+
+
+def _after(said: _Said, where: tzinfo, now_us: int) -> int:
+    """Return the moment at a distance from now; one in hours is a duration whatever the clocks do."""
+    if said.day or said.part:
+        raise _not_understood("a distance stands alone, or with a time of the day")
+    unit, many, more = _distance(said.distance or {})
+    if unit in _MINUTES:
+        if said.clock:
+            raise _not_understood("a distance in hours has no time of the day")
+        return now_us + round((many * _MINUTES[unit] + more) * 60_000_000)
+    now = to_local(now_us, where)
+    day = _moved(now.date(), unit, many)
+    return to_us(datetime.combine(day, _only(_clock(said)) if said.clock else now.time()), where)
 
 
 def _first(rule: Rule, said: _Said, at: time, where: tzinfo, now_us: int) -> int:
     """Return the first time of a rule without a given day."""
     now = to_local(now_us, where)
     start = datetime.combine(now.date(), at)
-    monthly = (said.every or {}).get("monthday")
-    if monthly is not None:
-        start = _month_day(now, int(monthly), at)
+    every = said.every or {}
+    if "monthday" in every:
+        start = _month_day(now, int(every["monthday"]), at)
+    elif "yearday" in every:
+        start = _on({"dayofmonth": every["yearday"], "month": every["yearmonth"]}, at, now)
     elif not rule.days and to_us(start, where) <= now_us:
         start += timedelta(days=1)
     for moment in occurrences(replace(rule, count=0, until=None, interval=1), start):
@@ -204,10 +256,10 @@ def _with_days(rule: Rule | None, due: datetime) -> Rule | None:
     return replace(rule, days=(due.weekday(),))
 
 
-def _exact(groups: Mapping[str, str], where: tzinfo) -> int:
+def _exact(groups: Mapping[str, str], where: tzinfo, clock: time | None) -> int:
     try:
         day = date.fromisoformat(groups["iso"])
-        at = time.fromisoformat(groups["isotime"]) if "isotime" in groups else DEFAULT_TIME
+        at = time.fromisoformat(groups["isotime"]) if "isotime" in groups else clock or DEFAULT_TIME
         offset = groups.get("offset", "")
         if not offset:
             return to_us(datetime.combine(day, at), where)
@@ -217,31 +269,47 @@ def _exact(groups: Mapping[str, str], where: tzinfo) -> int:
         raise _not_understood("there is no such day or time") from None
 
 
-def _clock(said: _Said) -> time:
-    """Return the time of the day, moved past noon if the part of the day requires it."""
+def _clock(said: _Said) -> list[time]:
+    """Return the times of the day that the words may mean: two if they do not say which half of the day."""
+    part = _part(said.part)
     if not said.clock:
-        return PART_TIMES[_part(said.part)] if said.part else DEFAULT_TIME
+        return [PART_TIMES[part] if part else DEFAULT_TIME]
     groups = said.clock
     if "noon" in groups:
-        return time(_NOON)
-    hour = number_of(groups["hour"])
-    minute = int(groups.get("minute", "0"))
-    if "half" in groups:
-        minute, hour = _half(groups["half"], minute, hour)
+        return [time(_NOON)]
+    if "midnight" in groups:
+        return [time(0)]
+    hour, minute = number_of(groups["hour"]), int(groups.get("minute", "0"))
+    minute, hour = _past(groups, minute, hour)
     half = groups.get("ampm", "").replace(".", "").replace(" ", "").lower()
-    part = _part(said.part, groups.get("dayhalf", ""))
-    if half in {"am", "pm"}:
-        if not 1 <= hour <= _NOON:
-            raise _not_understood("there is no such time of the day")
-        hour = hour % _NOON + (_NOON if half == "pm" else 0)
-    elif part in AFTERNOON and hour <= _NOON:
-        if hour == _NOON and part == "night":
-            raise _not_understood("say midnight with its day: 2027-03-01 00:00")
-        hour = hour % _NOON + _NOON
+    part = part or _part(None, groups.get("dayhalf", ""))
+    written_24 = hour > _NOON or groups["hour"].startswith("0") or "day24" in groups
     try:
-        return time(hour, minute)
+        at = time(hour, minute)
     except ValueError:
         raise _not_understood("there is no such time of the day") from None
+    if half:
+        if not 1 <= number_of(groups["hour"]) <= _NOON:
+            raise _not_understood("there is no such time of the day")
+        late = half == "pm"
+    elif part:
+        late = _is_late(part, hour)
+    elif written_24:
+        return [at]
+    else:
+        return [time(hour % _NOON, minute), time(hour % _NOON + _NOON, minute)]
+    if written_24 and hour > _NOON and not late:
+        raise _not_understood("the hour is not in that half of the day")
+    return [at.replace(hour=hour % _NOON + (_NOON if late else 0))]
+
+
+def _is_late(part: str, hour: int) -> bool:
+    """Return True if an hour is past noon in a part of the day."""
+    if hour == _NOON and part not in {"afternoon", "dawn"}:
+        raise _not_understood("say noon, or midnight with its day: 2027-03-01 00:00")
+    if part == "night" and hour < _DAWN:
+        raise WhenError("TIME_HALF_UNSAID", "it does not say which half of the day is meant: say am or pm")
+    return part in AFTERNOON
 
 
 def _part(groups: Mapping[str, str] | None, said: str = "") -> str:
@@ -250,22 +318,40 @@ def _part(groups: Mapping[str, str] | None, said: str = "") -> str:
     return word(said, PART_WORDS) if said else ""
 
 
-def _half(text: str, minute: int, hour: int) -> tuple[int, int]:
+def _past(groups: Mapping[str, str], minute: int, hour: int) -> tuple[int, int]:
+    """Return the minute and hour with the minutes said after or before the hour."""
+    spoken = groups.get("by") or groups.get("pastby")
+    if spoken is None:
+        return minute, hour
     if minute:
         raise _not_understood("it says the minutes twice")
-    added = HALVES[fold(text)]
-    return added % 60, hour - (added < 0)
+    past = minutes_of(spoken)
+    if groups.get("plus") != "menos" and groups.get("side") != "to":
+        return past, hour
+    return (60 - past) % 60, (hour - 1 or _NOON) if past else hour
 
 
-def _distance(groups: Mapping[str, str]) -> tuple[str, float]:
-    many = 0.5 if "halfof" in groups else float(number_of(groups["many"]))
-    many += 0.5 if "andhalf" in groups else 0
+def _distance(groups: Mapping[str, str]) -> tuple[str, float, int]:
+    """Return the unit of a distance, how many of it, and the minutes besides."""
+    if "halfof" in groups:
+        many = 0.25 if {"cuarto", "quarter"} & set(fold(groups["halfof"]).split()) else 0.5
+    elif "many" in groups:
+        many = float(number_of(groups["many"]))
+    elif groups.get("andpart"):  # hora y media
+        many = 1.0
+    else:
+        raise _not_understood("how many is missing")
     unit = word(groups["unit"], UNITS)
-    if unit not in _MINUTES and many != int(many):
+    if "andpart" in groups:
+        many += minutes_of(groups["andpart"].removeprefix("a ")) / 60
+    more = number_of(groups["more"]) if "more" in groups else 0
+    if unit not in _MINUTES and (many != int(many) or more):
         raise _not_understood("half a day is said in hours")
+    if more and unit != "hour":
+        raise _not_understood("it says the minutes twice")
     if many > _MAX_DISTANCE:
         raise _not_understood("it is too far away")
-    return unit, many
+    return unit, many, more
 
 
 def _moved(day: date, unit: str, many: float) -> date:
@@ -282,13 +368,22 @@ def _moved(day: date, unit: str, many: float) -> date:
 def _on(groups: Mapping[str, str], at: time, now: datetime) -> datetime:
     """Return the local time of a given day."""
     today = now.date()
+    if "weeks" in groups and "tomorrow" in groups:
+        return datetime.combine(today + timedelta(days=1, weeks=number_of(groups["weeks"])), at)
     for name, days in (("today", 0), ("aftertomorrow", 2), ("tomorrow", 1)):
         if name in groups:
             return datetime.combine(today + timedelta(days=days), at)
+    if "nextweek" in groups:
+        monday = today - timedelta(days=today.weekday())
+        return datetime.combine(monday + timedelta(days=7 + word(groups["nextweek"], WEEKDAYS)), at)
+    if "ordinal" in groups or "monthend" in groups or groups.keys() == {"month"} or groups.keys() == {"nextmonth"}:
+        return _in_month(groups, at, now)
     if "weekday" in groups:
         ahead = (word(groups["weekday"], WEEKDAYS) - today.weekday()) % 7
-        if ahead == 0 and ("next" in groups or datetime.combine(today, at) <= now):
+        counted = groups.keys() & {"next", "ahead", "weeks"}
+        if ahead == 0 and (counted or datetime.combine(today, at) <= now):
             ahead = 7
+        ahead += 7 * (number_of(groups["weeks"]) if "weeks" in groups else number_of(groups.get("ahead", "1")) - 1)
         return datetime.combine(today + timedelta(days=ahead), at)
     try:
         if "onlyday" in groups:
@@ -304,6 +399,26 @@ def _on(groups: Mapping[str, str], at: time, now: datetime) -> datetime:
     except (ValueError, calendar.IllegalMonthError):
         pass
     raise _not_understood("there is no such day")
+
+
+def _in_month(groups: Mapping[str, str], at: time, now: datetime) -> datetime:
+    """Return the time on a weekday of a month, the first or the last, or on a month's last day."""
+    month = now.year * 12 + now.month - 1 + ("nextmonth" in groups)
+    if "month" in groups:
+        month += (word(groups["month"], MONTHS) - now.month) % 12
+    for later in range(month, month + 13, 12 if "month" in groups else 13):
+        year, number = later // 12, later % 12 + 1
+        last = calendar.monthrange(year, number)[1]
+        if "ordinal" not in groups:
+            day = last
+        else:
+            nth, weekday = word(groups["ordinal"], ORDINALS), word(groups["weekday"], WEEKDAYS)
+            first = 1 + (weekday - date(year, number, 1).weekday()) % 7
+            day = first + 7 * (nth - 1) if nth else first + (last - first) // 7 * 7
+        moment = datetime.combine(date(year, number, day), at)
+        if moment > now:
+            return moment
+    raise WhenError("TIME_PAST", "that time is over")
 
 
 def _month_day(now: datetime, day: int, at: time) -> datetime:
@@ -322,9 +437,15 @@ def _rule(groups: Mapping[str, str]) -> Rule:
     """Return the parsed repetition."""
     if "workdays" in groups:
         return Rule("WEEKLY", days=(0, 1, 2, 3, 4))
+    if "weekends" in groups:
+        return Rule("WEEKLY", days=(5, 6))
+    if "otherday" in groups:
+        return Rule("WEEKLY", 2, (word(groups["otherday"], WEEKDAYS),))
+    if "yearday" in groups:
+        return Rule("YEARLY")
     if "everyday" in groups:
         names = fold(groups["everyday"]).replace(",", " ").split()
-        days = {word(name, WEEKDAYS) for name in names if name not in {"y", "and", "los"}}
+        days = {word(name, WEEKDAYS) for name in names if name not in {"y", "and", "los", "on"}}
         return Rule("WEEKLY", days=tuple(sorted(days)))
     if "monthday" in groups:
         return Rule("MONTHLY")

@@ -84,6 +84,8 @@ FINAL_ERRORS: Final = frozenset(
         "MEMORY_NOT_FOUND",
         "TIME_NOT_UNDERSTOOD",
         "TIME_PAST",
+        "TIME_HALF_UNSAID",
+        "DAY_NOT_IN_ALL_MONTHS",
         "TIME_ZONE_UNKNOWN",
         "REPEAT_INVALID",
         "TOO_MANY_REMINDERS",

@@ -14,7 +14,7 @@ from tests.support.agent.system import DONE, approval_of, open_system
 from tests.support.riskgate.low_stakes_bundle import runs_low_stakes
 
 ANA = Owner("acme", "ana")
-_ALL = 'remind me tomorrow at 9 to call the bank; write "hello" to a.txt; remember that I prefer tea'
+_ALL = 'remind me tomorrow at 9 am to call the bank; write "hello" to a.txt; remember that I prefer tea'
 
 
 def undone(system, column="undo"):
@@ -55,7 +55,7 @@ async def test_the_earlier_state_comes_back_in_spanish_too(tmp_path):
     async with open_system(tmp_path, bundle=runs_low_stakes(tmp_path / "bundle")) as system:
         ana, file = system.person(), system.sandbox / "lista.txt"
         await ana.say("recuerda que vivo en Lima")
-        await ana.say("recuérdame mañana a las 9 llamar al banco")
+        await ana.say("recuérdame mañana a las 9 de la mañana llamar al banco")
         await ana.say('escribe "uno" en lista.txt')
         await ana.say('sobrescribe lista.txt con "dos"')
         answer = await ana.say("cancela el recordatorio de llamar al banco")
@@ -102,7 +102,7 @@ _NAMED = {
         "a.txt",
     ),
     "of another kind": (
-        ["remind me tomorrow at 9 to call Ana", 'write "one" to a.txt', "undo the last change to a.txt"],
+        ["remind me tomorrow at 9 am to call Ana", 'write "one" to a.txt', "undo the last change to a.txt"],
         "call Ana",
     ),
 }
@@ -124,7 +124,7 @@ async def test_what_was_undone_by_its_name_is_not_meant_by_a_later_undo(tmp_path
 async def test_an_undo_of_what_nothing_else_takes_back_is_what_the_next_undo_means(tmp_path):
     async with open_system(tmp_path, bundle=runs_low_stakes(tmp_path / "bundle")) as system:
         ana, file = system.person(), system.sandbox / "a.txt"
-        await ana.say("remind me tomorrow at 9 to call Ana")
+        await ana.say("remind me tomorrow at 9 am to call Ana")
         await ana.say('write "one" to a.txt')
         for text, there in (
             ("undo the last change to a.txt", False),
@@ -235,8 +235,8 @@ async def test_a_line_that_nobody_heard_is_told_with_the_next_reply_and_asks_unt
 
 
 _GUESTS = {
-    "a stranger": ("remind me tomorrow at 9 to call Ana", "I also set the reminder “call Ana”.", "undo"),
-    "un desconocido": ("recuérdame mañana a las 9 llamar", "También puse el recordatorio «llamar».", "deshaz"),
+    "a stranger": ("remind me tomorrow at 9 am to call Ana", "I also set the reminder “call Ana”.", "undo"),
+    "un desconocido": ("recuérdame mañana a las 9 de la mañana llamar", "También puse el recordatorio «llamar».", "deshaz"),
 }
 
 
@@ -263,7 +263,7 @@ async def test_a_guest_is_offered_no_undo_either(tmp_path, graph):
     async with open_system(tmp_path) as system:
         for number, words in enumerate(_HINTS):
             guest = system.person(f"wa:usr_{number}")
-            for said in ("remind me tomorrow at 9 to call Ana", words):
+            for said in ("remind me tomorrow at 9 am to call Ana", words):
                 answer = await guest.say(said, graph=graph)
             for promised in ("undo", "deshac", "deshaz"):
                 assert promised not in answer.reply.text.replace(words, ""), words

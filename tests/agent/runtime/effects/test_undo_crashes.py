@@ -80,7 +80,7 @@ async def test_an_undo_is_whole_wherever_the_agent_is_killed_in_it(
     file = make_person_folder(agent.folder / "sandbox", tenant, "ana") / "a.txt"
     file.write_text("mine")
     ana = system.through(await agent.channel(), system.person("ana", tenant))
-    reminded = "remind me tomorrow at 9 to call the bank"
+    reminded = "remind me tomorrow at 9 am to call the bank"
     await ana.say(f'read a.txt; remember that I prefer tea; {reminded}; write "other" to a.txt')
     assert file.read_text() == "other"
     await agent.crash_at(point)

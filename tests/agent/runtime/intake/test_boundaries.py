@@ -113,8 +113,8 @@ async def test_content_that_goes_on_in_a_further_message_is_asked_about(
 @pytest.mark.parametrize(
     ("messages", "kept"),
     [
-        (("remind me tomorrow at 9 to call Ana", "thanks"), "call Ana"),
-        (("recuérdame mañana a las 9 llamar a Ana", "gracias"), "llamar a Ana"),
+        (("remind me tomorrow at 9 am to call Ana", "thanks"), "call Ana"),
+        (("recuérdame mañana a las 9 de la mañana llamar a Ana", "gracias"), "llamar a Ana"),
         (("recuerda que me gusta el té", "gracias"), "me gusta el té"),
         (("remember that I like tea", "thank you"), "I like tea"),
     ],

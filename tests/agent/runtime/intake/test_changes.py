@@ -92,8 +92,8 @@ async def test_what_was_done_is_done_in_another_way_only_after_a_yes(changing, a
 @pytest.mark.parametrize(
     ("first", "then", "when"),
     [
-        ("recuérdame mañana a las 10 llamar al dentista", "no, mejor a las 5", "05:00"),
-        ("remind me to call mom tomorrow at 8", "no, better at 9", "09:00"),
+        ("recuérdame mañana a las 10 de la mañana llamar al dentista", "no, mejor a las 5", "05:00"),
+        ("remind me to call mom tomorrow at 8 am", "no, better at 9", "09:00"),
         ("remind me in 5 minutes to stretch", "actually make it 10 minutes", ""),
     ],
 )

@@ -153,7 +153,7 @@ async def test_two_cards_are_stopped_together_and_a_newer_action_is_taken_back_a
     *_, stopped = await told(ana, "t1", WRITE.format("a"), WRITE.format("b"), "asdf qwer", "cancela")
     assert stopped.reply.text == 'De acuerdo, cancelado: «escribe "hola" en a.txt», «escribe "hola" en b.txt».'
     assert list((await ana.thread("t1")).pending_approvals) == []
-    older, newer = await told(ana, "t2", WRITE.format("a"), "recuérdame mañana a las 9 llamar a Ana")
+    older, newer = await told(ana, "t2", WRITE.format("a"), "recuérdame mañana a las 9 de la mañana llamar a Ana")
     approval_id, code = approval_of(newer)
     assert (await ana.say(f"APROBAR {approval_id} {code}", "t2")).run.status == DONE
     back = await ana.say("cancélalo", "t2")

@@ -20,7 +20,7 @@ ENGLISH, SPANISH = "I do not keep passwords, PINs or keys", "No guardo contrase�
     [
         ('write "my password is Hunter2x9Q" to a.txt', ENGLISH, "«password»"),
         ('escribe "mi contraseña es Gato99Perro" en a.txt', SPANISH, "«password»"),
-        ("remind me tomorrow at 9 that my password is Hunter2x9Q", ENGLISH, "«password»"),
+        ("remind me tomorrow at 9 am that my password is Hunter2x9Q", ENGLISH, "«password»"),
         (f"repite {KEY}", SPANISH, "«stripe_key»"),
         ("hola, mi contraseña es Gato99Perro", SPANISH, "«password»"),
         ("send an email to ana@acme.example saying my password is Hunter2x9Q", ENGLISH, "«password»"),

@@ -89,7 +89,7 @@ async def test_nothing_is_written_to_a_file_whose_name_was_guessed(chatting, ana
 
 
 async def test_words_that_were_not_understood_stand_not_in_the_way(ana):
-    await ana.say("remind me tomorrow at 8 to call mom")
+    await ana.say("remind me tomorrow at 8 am to call mom")
     await ana.say("xyzzy plugh")
     assert asked(await ana.say("cancel it")) == ["cancel_reminder"]
 
@@ -102,9 +102,9 @@ async def test_a_small_word_after_a_list_adds_nothing(ana):
 
 
 CANCELLED = [
-    ("remind me tomorrow at 8 to call mom", "cancel it"),
-    ("remind me tomorrow at 8 to call mom", "scratch that"),
-    ("recordame mañana a las 9 llamar a mama", "cancelalo"),
+    ("remind me tomorrow at 8 am to call mom", "cancel it"),
+    ("remind me tomorrow at 8 am to call mom", "scratch that"),
+    ("recordame mañana a las 9 de la mañana llamar a mama", "cancelalo"),
 ]
 
 
@@ -137,10 +137,10 @@ async def test_where_nothing_was_done_there_is_nothing_to_take_back(ana):
     ("first", "then", "when"),
     [
         ("wake me up in 20 mins", "actually make it 30", ""),
-        ("recuérdame el lunes a las 8 llamar a Ana", "no, perdona, el jueves", "Thursday"),
+        ("recuérdame el lunes a las 8 de la mañana llamar a Ana", "no, perdona, el jueves", "Thursday"),
         ("recuérdame llamar a Ana a las 8", "no, perdona, el jueves", "Thursday"),
         ("ponme un recordatorio para el jueves: pagar la luz", "a las 5 d la tarde", "17:00"),
-        ("remind me tomorrow at 8 to call mom", "no, better at 9", "09:00"),
+        ("remind me tomorrow at 8 am to call mom", "no, better at 9", "09:00"),
         ("acordame el viernes a las 8 de la noche la cena", "uy no, era el sabado", "Saturday"),
         ("acordame el sabado a las 8 de la noche la cena", "a las 9 y media", "21:30"),
     ],
@@ -159,9 +159,9 @@ async def test_another_time_is_put_in_the_place_of_the_first(ana, first, then, w
 
 @pytest.mark.slow
 async def test_a_reminder_that_is_over_is_not_cancelled_again(ana):
-    await ana.say("remind me tomorrow at 8 to call mom")
+    await ana.say("remind me tomorrow at 8 am to call mom")
     await ana.say("cancel the reminder to call mom")
-    answer = await ana.say("remind me tomorrow at 10 to call mom")
+    answer = await ana.say("remind me tomorrow at 10 am to call mom")
     assert answer.run.status == DONE
     answer = await ana.say("cancel the one about mom")
     assert answer.run.status in (DONE, SUSPENDED)
@@ -173,7 +173,7 @@ async def test_a_reminder_that_is_over_is_not_cancelled_again(ana):
         ("write hello to a.txt", "no, I meant b.txt", "What I wrote to “a.txt” is still there"),
         ("write hello to a.txt", "never mind", "What I wrote to “a.txt” is still there"),
         ("escribe hola en a.txt", "déjalo", "Lo que escribí en «a.txt» sigue ahí"),
-        ("recuérdame mañana a las 9 llamar", "mejor no", "El recordatorio «llamar» sigue puesto"),
+        ("recuérdame mañana a las 9 de la mañana llamar", "mejor no", "El recordatorio «llamar» sigue puesto"),
     ],
 )
 async def test_what_was_done_and_stays_is_said(ana, first, then, said):

@@ -99,7 +99,7 @@ async def beside(person: Person, own: str, others: str, *, first: bool, thread_i
         ("me llamo Lucía", "Lo recordaré"),
         ("gracias", "De nada"),
         ("quiero poner una queja", "¿Cómo te llamas?"),
-        ("remind me tomorrow at 9 to call Ana", "Reminder created"),
+        ("remind me tomorrow at 9 am to call Ana", "Reminder created"),
     ],
 )
 async def test_own_words_beside_what_others_wrote_are_done_and_the_rest_is_announced(

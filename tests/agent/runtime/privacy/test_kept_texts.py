@@ -66,7 +66,7 @@ async def attach_a_text(_system: System, ana: Person) -> None:
 
 
 async def set_a_reminder(_system: System, ana: Person) -> None:
-    waiting = await ana.say(f"remind me tomorrow at 10:00 to call {REMINDED}")
+    waiting = await ana.say(f"remind me tomorrow at 10:00 am to call {REMINDED}")
     approval_id, code = approval_of(waiting)
     assert (await ana.say(f"APPROVE {approval_id} {code}")).run.status == DONE
 

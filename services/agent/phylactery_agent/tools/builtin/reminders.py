@@ -19,8 +19,8 @@ async def create_reminder(invocation: Invocation) -> str:
     """Create a reminder, once per effect; return it.
 
     Raises:
-        ToolFailedError: TIME_NOT_UNDERSTOOD, TIME_PAST, REPEAT_INVALID, TIME_ZONE_UNKNOWN, TOO_MANY_REMINDERS, or
-            REMINDERS_UNAVAILABLE without a reminder store.
+        ToolFailedError: TIME_NOT_UNDERSTOOD, TIME_PAST, TIME_HALF_UNSAID, DAY_NOT_IN_ALL_MONTHS, REPEAT_INVALID,
+            TIME_ZONE_UNKNOWN, TOO_MANY_REMINDERS, or REMINDERS_UNAVAILABLE without a reminder store.
     """
     args = arguments_of(invocation, CreateReminderArguments)
     reminders = _keeper(invocation)
@@ -37,7 +37,7 @@ async def create_reminder(invocation: Invocation) -> str:
         when = resolve(args.when, where=where, now_us=await reminders.asked_us(), rule=rule)
     except WhenError as error:
         raise ToolFailedError(error.code, str(error)) from error
-    wanted = WantedReminder(args.text, when.due_us, str(when.rule) if when.rule else "", name)
+    wanted = WantedReminder(args.text, when.due_us, str(when.rule) if when.rule else "", when.zone or name)
     try:
         kept = await reminders.create(wanted, key=invocation.effect_key)
     except ReminderRefusedError as error:

@@ -110,6 +110,8 @@ CREATE_REMINDER: Final = ToolSpec(
         _asks("es", _MAKE_ES + r"\s+(?:para\s+)?" + _FIRST + r"(?:para\s+|de\s+|que\s+diga:?\s+)?" + _TEXT),
         _asks("es", _MAKE_ES + r"\s+(?:para|de)\s+" + _SHORT_TEXT + r",?\s+(?:para\s+)?" + _LATER),
         _asks("en", r"remind\s+me\s+(?:to\s+|that\s+|about\s+|of\s+)?" + _SHORT_TEXT + r",?\s+" + _LATER),
+        _asks("es", _FIRST + _REMIND_ES + r"\s+(?:que\s+|de\s+)?" + _TEXT),
+        _asks("en", _FIRST + r"remind\s+me\s+(?:to\s+|that\s+|about\s+|of\s+)?" + _TEXT),
         _asks("en", r"remind\s+me\s+" + _FIRST + r"(?:to\s+|that\s+|about\s+|of\s+)?" + _TEXT),
         _asks("en", r"remind\s+me\s+(?:to\s+|that\s+|about\s+|of\s+)?" + _TEXT + r",?\s+" + _LATER),
         _asks("en", _MAKE_EN + r"\s+(?:for\s+)?" + _FIRST + r"(?:to\s+|about\s+|saying:?\s+)?" + _TEXT),
@@ -120,14 +122,14 @@ CREATE_REMINDER: Final = ToolSpec(
     examples=(
         Example(
             "es",
-            "recuérdame pagar el arriendo mañana a las 9",
-            {"text": "pagar el arriendo", "when": "mañana a las 9"},
+            "recuérdame pagar el arriendo mañana a las 9 de la mañana",
+            {"text": "pagar el arriendo", "when": "mañana a las 9 de la mañana"},
         ),
         Example("es", "avísame en 20 minutos de sacar la pizza", {"text": "sacar la pizza", "when": "en 20 minutos"}),
         Example(
             "es",
-            "pon un recordatorio para cada lunes a las 8:30: reunión de equipo",
-            {"text": "reunión de equipo", "when": "cada lunes a las 8:30"},
+            "pon un recordatorio para cada lunes a las 08:30: reunión de equipo",
+            {"text": "reunión de equipo", "when": "cada lunes a las 08:30"},
         ),
         Example(
             "en",
