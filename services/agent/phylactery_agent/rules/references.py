@@ -137,6 +137,8 @@ def referred(earlier: Sequence[str], text: str, tools: ToolRegistry) -> str:
         return meant if meant and (read_request(meant, tools).clauses or plain_reply(meant)) else ""
     known = read_request(earlier[-1], tools).clauses
     last = known[-1][0] if known else None
+    if is_another_time(text):  # it belongs to the reminder among several requests
+        last = next((one[0] for one in reversed(known) if one[0].tool == CREATE_REMINDER.name), last)
     language = detect_language(text, detect_language(earlier[-1], "es"))
     for meant in _candidates(earlier, last, text, language, tools):
         if read_request(meant, tools).clauses or plain_reply(meant):

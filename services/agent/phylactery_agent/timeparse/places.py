@@ -6,7 +6,7 @@ United States are none. An abbreviation holds only while its zone uses it: there
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, tzinfo
 from functools import cache
 from typing import Final
@@ -14,7 +14,7 @@ from zoneinfo import available_timezones
 
 from phylactery_understanding.language.text import fold
 
-from phylactery_agent.timeparse.recurrence import zone
+from phylactery_agent.rules.expressions import expression
 
 _NAMES: Final[Mapping[str, str]] = {
     "America/Argentina/Buenos_Aires": "argentina, buenos aires",
@@ -68,6 +68,10 @@ ABBREVIATIONS: Final[Mapping[str, str]] = {
     "bst": "Europe/London",
 }
 _ANY_TIME_OF_YEAR: Final = frozenset({"utc", "gmt", "et", "ct", "pt"})
+_STATED: Final = expression(
+    r"^(?:i(?:['’]m)?\s+(?:now\s+)?liv(?:e|ing)\s+in|(?:yo\s+)?(?:ahora\s+)?vivo\s+en|my\s+time\s?zone\s+is"
+    r"|mi\s+(?:zona\s+horaria|huso\s+horario)\s+es)\s+(?:la\s+de\s+)?([\pL _/-]+?)(?:\s+(?:now|ahora))?[.! ]*$"
+)
 _ROOTS: Final = ("Africa/", "America/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/", "Pacific/")
 
 
@@ -77,6 +81,18 @@ def zone_of_place(name: str) -> str:
     if plain in {"utc", "gmt"}:
         return "UTC"
     return PLACES.get(plain) or _cities().get(plain, "")
+
+
+def zone_told(facts: Iterable[tuple[str, object]]) -> str:
+    """Return the zone of what a person told of themselves by name: their zone, else their city's; empty if unknown."""
+    told = {name: str(value) for name, value in facts if name in {"timezone", "city"}}
+    return next(filter(None, (zone_of_place(told.get(name, "")) for name in ("timezone", "city"))), "")
+
+
+def zone_stated(text: str) -> str:
+    """Return the zone that a message states as the person's and says nothing else: vivo en Lima; empty if none."""
+    found = _STATED.match(" ".join(fold(text).split()))
+    return "" if found is None else zone_of_place(found.group(1))
 
 
 @cache
@@ -96,8 +112,3 @@ def holds(abbreviation: str, where: tzinfo, local: datetime) -> bool:
     """Return True if a zone uses an abbreviation at a local time, so that it means what it says."""
     name = abbreviation.casefold()
     return name in _ANY_TIME_OF_YEAR or (local.replace(tzinfo=where).tzname() or "").casefold() == name
-
-
-def zone_at(abbreviation: str) -> tzinfo:
-    """Return the zone that an abbreviation belongs to."""
-    return zone(ABBREVIATIONS[abbreviation.casefold()])

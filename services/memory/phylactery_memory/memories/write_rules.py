@@ -106,6 +106,7 @@ _TEMPORARY: Final = re2.compile(
     r"evening|week|"
     r"weekend|time|once)|currently|hoy|esta (?:manana|tarde|noche|semana|vez)|este (?:fin de semana|momento|rato)|"
     r"ahora mismo|"
+    r"last (?:week|night|month)|anoche|(?:la semana|el mes) pasad[ao]|"
     r"ahorita|por ahora|de momento|por el momento|ayer|pasado manana|en este momento|un rato)\b"
 )
 _MORNING: Final = re2.compile(r"\b(?:la|las|cada|de) mananas?\b")
@@ -297,7 +298,7 @@ _CHOICES: Final[tuple[tuple[str, Any, Mapping[str, str], str], ...]] = (
 _WANTS_EMOJIS: Final = re2.compile(
     r"^(?:i (?:like|love|want)|(?:always |please |you can )*use|me gustan|quiero|usa|puedes usar)"
 )
-_STABLE_ATTRIBUTES: Final = frozenset({"name", "name.preferred", "timezone", "birthday"})
+_STABLE_ATTRIBUTES: Final = frozenset({"name", "name.preferred", "timezone", "birthday", "city"})
 _ENDED: Final = tuple(
     (attributes, _rule(*patterns))
     for attributes, patterns in (
@@ -539,7 +540,7 @@ def _is_of_its_kind(attribute: str, value: str, sentence: str) -> bool:
         case "birthday":
             return _DAY.match(plain(value)) is not None
         case "timezone":
-            return _ZONE.match(value) is not None
+            return _ZONE.match(value) is not None or (value[:1].isupper() and _is_place(value, sentence))
         case _:  # a favourite
             words = plain(value).split()
             begins = value[:1].isupper() or words[0] not in STOP_WORDS

@@ -28,6 +28,7 @@ from phylactery_agent.rules.recognition.features import MAX_CHARS
 from phylactery_agent.runtime.intake.changes import NO_CHANGE, ThreadChange
 from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.storage.schema import INBOX, RUNS, TOOL_CALLS, to_text
+from phylactery_agent.timeparse.places import zone_stated
 from phylactery_agent.tools.registry import ToolRegistry
 
 _LOOKED_AT: Final = 8
@@ -91,8 +92,8 @@ class LikelyMeanings:
             return None
         if parse_reply(text) is not None or talk_kind(text) is not None or own_statements(text) != text:
             return None  # what somebody else said is not offered as the person's wish
-        if read_request(text, self._tools).clauses or off_tool(text, self._tools):
-            return None
+        if read_request(text, self._tools).clauses or off_tool(text, self._tools) or zone_stated(text):
+            return None  # what a person tells of themselves is kept in their words, and said with its zone
         earlier = await self._earlier(claim)
         meant = likely(text, self._said(earlier, language), self._tools, language)
         if meant.offered and _asks_approval(claim):

@@ -42,15 +42,26 @@ class Reminding:
 class TurnReminders:
     """Implementation of ports.Reminders for one turn; request_turn is the turn that brought the request, if earlier."""
 
-    def __init__(self, shared: Reminding, lease: Lease, turn: StoredTurn, language: str, request_turn: str) -> None:
+    def __init__(
+        self,
+        shared: Reminding,
+        lease: Lease,
+        turn: StoredTurn,
+        language: str,
+        request_turn: str,
+        *,
+        time_zone: str = "",
+    ) -> None:
+        """``time_zone`` is the IANA name of the zone that the person told, empty if none is known."""
+        self._time_zone = time_zone or shared.time_zone
         self._shared, self._lease, self._turn, self._language = shared, lease, turn, language
         own_words = turn.kind == "message" and parse_reply(turn.text) is None
         self._asked_in = turn.turn_id if own_words or not request_turn else request_turn
 
     @property
     def time_zone(self) -> str:
-        """The configured time zone."""
-        return self._shared.time_zone
+        """The person's time zone, or the configured one."""
+        return self._time_zone
 
     async def asked_us(self) -> int:
         """Return when the person made the request; an approval that came later does not change it."""

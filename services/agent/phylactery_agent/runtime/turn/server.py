@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeVar, cast, get_args
 
@@ -92,6 +93,8 @@ from phylactery_agent.runtime.turn.model_session import RunModels
 from phylactery_agent.runtime.turn.tasks import TaskStore
 from phylactery_agent.runtime.turn.trail import RunTrail, TrailHolder
 from phylactery_agent.runtime.turn.unit_of_work import TurnWrites
+from phylactery_agent.timeparse.places import zone_stated, zone_told
+from phylactery_agent.timeparse.recurrence import zone
 from phylactery_agent.tools.contract import ToolSpec
 from phylactery_agent.tools.executor import Executor
 from phylactery_agent.tools.registry import ToolRegistry
@@ -124,6 +127,7 @@ class ActiveTime:
 
 
 T = TypeVar("T")
+_TOLD: Final = "user"
 _READ_AT_THE_END: Final = [*TurnState.__annotations__, "approval_state", "asked_ahead"]
 """State keys read after the turn: LangGraph collects every output key it is given after each superstep."""
 _READ_IF_THERE: Final = ("escalation", "conversation", "current_step")
@@ -425,6 +429,9 @@ class TurnServer:
         if not kept:
             return ending
         told = message("kept_in_mind", heard.language, text=shortened("; ".join(one.strip(" .") for one in kept)))
+        if stated := zone_stated(text):
+            now = datetime.fromtimestamp(claim.turn.created_us / MICROSECONDS, zone(stated))
+            told += f"\n{message('zone_told', heard.language, zone=stated, clock=f'{now:%H:%M}')}"
         whole = sum(map(len, kept)) * 3 > len(text.strip())  # no more than what is over by now goes beside it
         if planned or self.models is not None or not whole:
             return replace(ending, reply_text=f"{ending.reply_text}\n\n{told}")
@@ -586,6 +593,7 @@ class TurnServer:
         tools = self.tools.for_guests(in_form=served is not None) if guest else self.tools
         with contextlib.closing(self._gate(claim, snapshot.values, change, level, served=served)) as gate:
             given: dict[str, Any] | None = None
+            hydration: Hydration | None = None
             if not taken_in:
                 if heard.intent == TASK and not claim.turn.resumed and served is None:
                     gate.expect()
@@ -598,7 +606,8 @@ class TurnServer:
             trail = RunTrail(
                 self.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed
             )
-            context = self._context(claim, heard, writes, trail, gate, tools=tools, before=snapshot.values)
+            before = snapshot.values
+            context = self._context(claim, heard, writes, trail, gate, hydration, tools=tools, before=before)
             if served is not None:
                 reads = None if context.model is None else ModelReader(context.model, lease.turn_id)
                 context = replace(context, form=served.form, forms=served.form.nodes_context(reads))
@@ -703,6 +712,7 @@ class TurnServer:
         writes: TurnWrites,
         trail: RunTrail,
         gate: ReportingGate,
+        hydration: Hydration | None,
         *,
         tools: ToolRegistry,
         before: Mapping[str, Any],
@@ -731,16 +741,20 @@ class TurnServer:
             findings=tuple(kinds_found(claim.turn.findings)),
             model=self.models.of(lease, inspector, first=writes.flush, keep=not private) if self.models else None,
             trail=trail,
-            reminders=self._reminders(claim, heard, request_turn),
+            reminders=self._reminders(claim, heard, request_turn, _told_of_oneself(hydration, before)),
             submissions=None if self.submissions is None else self.submissions.of_turn(lease),
             files=TurnFiles(writes),
             undoing=undoing.TurnUndoing(self._undoables, writes),
             begins=() if self.forms is None else self.forms.offered,
         )
 
-    def _reminders(self, claim: Claim, heard: Classification, request_turn: str) -> TurnReminders | None:
-        shared = self.reminding
-        return TurnReminders(shared, claim.lease, claim.turn, heard.language, request_turn) if shared else None
+    def _reminders(
+        self, claim: Claim, heard: Classification, request_turn: str, told: Sequence[tuple[str, object]]
+    ) -> TurnReminders | None:
+        if self.reminding is None:
+            return None
+        name = zone_told(told)
+        return TurnReminders(self.reminding, claim.lease, claim.turn, heard.language, request_turn, time_zone=name)
 
     def _gate(
         self,
@@ -901,3 +915,10 @@ def _worth_remembering(claim: Claim, state: TurnState) -> bool:
 
 
 ServeTurn = Callable[[Claim], Awaitable[None]]
+
+
+def _told_of_oneself(hydration: Hydration | None, before: Mapping[str, Any]) -> list[tuple[str, object]]:
+    """Return what the person told of themselves; an answer to an approval goes on with what its run was given."""
+    if hydration is not None and not hydration.degraded:
+        return [(one.name, one.value) for one in hydration.profile if one.trust == _TOLD]
+    return [(one["name"], one["value"]) for one in before.get("profile", ()) if one["trust"] == _TOLD]

@@ -29,11 +29,14 @@ from phylactery_agent.graph.core.state import (
 from phylactery_agent.graph.llm.asking import is_chatter, model_of
 from phylactery_agent.graph.llm.planning import plan_by_model, plan_reads, replan_by_model
 from phylactery_agent.i18n.texts import say, shortened
-from phylactery_agent.ports import TurnContext
+from phylactery_agent.ports import Language, TurnContext
 from phylactery_agent.rules.attached import is_left_over
 from phylactery_agent.rules.plain_replies import asks_last_request
 from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
+from phylactery_agent.timeparse.phrases import WhenError, resolve
+from phylactery_agent.timeparse.recurrence import zone
 from phylactery_agent.tools.registry import ToolRegistry
+from phylactery_agent.tools.specs import CREATE_REMINDER
 
 
 async def planner(state: AgentState, runtime: Runtime[TurnContext]) -> Command[Literal["Supervisor"]]:
@@ -59,12 +62,37 @@ async def _by_rules(state: AgentState, context: TurnContext) -> dict[str, Any]:
     if told := await time_told(request, context, state["language"]):
         return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], told], "planned_by": "rules"}
     update = await read_aside((state["tenant"], state["user_id"]), request, lambda: _ruled(state, context.tools))
+    if state["directive"] != "replan":
+        update = await _with_times_settled(update, context, state["language"])
     if state["directive"] != "replan" and (beside := await beside_told(state["incoming"], context, state["language"])):
         update["notes"] = [*update.get("notes", state["notes"]), *beside]
     steps = (update["steps"][planned["id"]] for planned in update.get("plan", []))
     if begun := [step_told(step) for step in steps if step["status"] == "pending"]:
         await context.events.emit(*begun)
     return update
+
+
+async def _with_times_settled(
+    update: dict[str, Any], context: TurnContext, language: Language
+) -> dict[str, Any]:
+    """Return a plan without the reminders whose time is not one time to come, and the question about each.
+
+    It is asked here and not by the tool, so that nobody approves a reminder that then cannot be set.
+    """
+    asked: dict[str, str] = {}
+    for planned in update.get("plan", []):
+        if planned["tool"] == CREATE_REMINDER.name and context.reminders is not None:
+            where, now_us = zone(context.reminders.time_zone), await context.reminders.asked_us()
+            try:
+                resolve(planned["args"]["when"], where=where, now_us=now_us)
+            except WhenError as error:
+                when = planned["args"]["when"]
+                asked[planned["id"]] = say(f"ask_{error.code.lower()}", language, when=when)
+    if not asked:
+        return update
+    left = [planned for planned in update["plan"] if planned["id"] not in asked]
+    steps = {name: step for name, step in update["steps"].items() if name not in asked}
+    return {**update, "plan": left, "steps": steps, "notes": [*update["notes"], *asked.values()]}
 
 
 def _ruled(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:

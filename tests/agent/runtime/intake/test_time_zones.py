@@ -1,0 +1,50 @@
+"""The zone of the person's times: by their own words, and the question about a time that is not one time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from phylactery_agent.timeparse.places import zone_of_place, zone_stated, zone_told
+
+from tests.support.agent.system import DONE, open_system
+
+
+def test_a_place_names_its_zone_and_one_of_several_zones_names_none(subtests: pytest.Subtests) -> None:
+    zones = {"México": "America/Mexico_City", "lima": "America/Lima", "Europe/Madrid": "Europe/Madrid", "gmt": "UTC"}
+    zones |= {"Kuala Lumpur": "Asia/Kuala_Lumpur", "a house": "", "United States": "", "": ""}
+    for name, where in zones.items():
+        with subtests.test(name):
+            assert zone_of_place(name) == where
+
+
+def test_only_what_a_person_states_of_themselves_sets_the_zone(subtests: pytest.Subtests) -> None:
+    for text in ("vivo en Lima", "Mi zona horaria es America/Lima.", "I live in Lima now"):
+        with subtests.test(text):
+            assert zone_stated(text) == "America/Lima"
+    for text in ("mi hermana vive en Lima", "si vivo en Lima", "I live in a house", "vivo en Lima con Ana"):
+        with subtests.test(text):
+            assert zone_stated(text) == ""
+
+
+def test_the_zone_that_was_told_goes_before_the_citys() -> None:
+    assert zone_told([("city", "Lima"), ("name", "Madrid")]) == "America/Lima"
+    assert zone_told([("city", "Lima"), ("timezone", "Europe/Madrid")]) == "Europe/Madrid"
+    assert zone_told([("timezone", "nowhere")]) == ""
+
+
+async def test_reminders_are_set_in_the_zone_the_person_told_and_asked_about_where_two_times_are_meant(
+    tmp_path: Path,
+) -> None:
+    async with open_system(tmp_path) as opened:
+        ana = opened.person("ana")
+        assert "America/Lima" in (await ana.say("vivo en Lima")).reply.text
+        asked = await ana.say("recuérdame mañana a las 8 llamar a Eva y lista mis archivos")
+        assert (asked.run.status, "«mañana a las 8»" in asked.reply.text) == (DONE, True)
+        assert "En la carpeta" in asked.reply.text
+        assert (await ana.say("qué recordatorios tengo")).reply.text.count("(America/Lima)") == 0
+        await ana.say("recuérdame mañana a las 8 de la noche llamar a Eva")
+        assert "20:00 (America/Lima): llamar a Eva" in (await ana.say("qué recordatorios tengo")).reply.text
+        bob = opened.person("bob")
+        await bob.say("recuérdame mañana a las 8 de la noche llamar a Eva")
+        assert "20:00 (UTC): llamar a Eva" in (await bob.say("qué recordatorios tengo")).reply.text
