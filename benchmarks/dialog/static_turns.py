@@ -240,6 +240,7 @@ def _is_answered(want: str, tools: Sequence[str], keys: frozenset[str], reply: s
         want in _BEYOND and bool(keys & {f"cannot_{want}", "beyond"}),
         want == "send_mail" and "tool_off" in keys,
         _ASKED.get(want, "ask_file" if want in _FILES else "?") in keys,
+        want == "set_reminder" and any(key.startswith("ask_time_") for key in keys),
         want.startswith("form_") and any(text in reply for text in _form_texts(want)),
         "offer" in keys and _offers(want, reply),
     )

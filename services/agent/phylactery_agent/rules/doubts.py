@@ -111,6 +111,13 @@ def doubt_of_talk(text: str, clause: str) -> str:
     return _first((request.fault,), _OPERATORS - _NOT_OF_TALK) if verbs else ""
 
 
+def stands_alone(clause: str) -> bool:
+    """Return True if a clause is a request of its own that takes nothing back and points to nothing else."""
+    request = parse(clause)
+    points = any(one.text in _SAME or one.text in OTHER for one in request.tokens)
+    return len(request.asks) == 1 and request.fault is None and request.asks[0].fault is None and not points
+
+
 def doubt_of_content(args: Mapping[str, Any], clause: str) -> str:
     """Return the doubt about a clause's text that refers to another text or contains more than was dictated."""
     found = {name: args[name] for name in (*_DICTATED, "text") if isinstance(args.get(name), str)}

@@ -34,9 +34,13 @@ from phylactery_agent.rules.slots import (
     told_time,
     topic_in,
 )
+from phylactery_agent.rules.spelling import chat_expression, unaccented
 from phylactery_agent.rules.wording import without_lead
 from phylactery_agent.tools.registry import ToolRegistry
 
+_REMINDED: Final = chat_expression(r"(?i)^(?:recuerdame|recordame|avisame|remind\s+me)\s+(?:(?:de|to|about|of)\s+)?(\pL+)")
+_RECALLS: Final = frozenset("what who where when which how why that que quien donde cuando cual como por si lo".split())  # noqa: SIM905
+"""Words after which "remind me" asks what was said before."""
 HEDGED: Final = "hedged"
 """The value of a reply that is only likely: it begins with that."""
 _HINTED: Final = 0.15
@@ -99,6 +103,9 @@ def likely(text: str, said: Said, tools: ToolRegistry, fallback: Language = "es"
     number = text.strip(" .,;:!?¿¡#()").isdigit()  # it chooses something, and asks for no calculation
     if reading.clauses or number or plain not in {"", CANNOT, "told_of_oneself", "rejected"}:
         return NOTHING
+    reminds = None if plain or reading.doubt or told_time(text) else _REMINDED.match(unaccented(without_lead(text)))
+    if reminds is not None and reminds.group(1).lower() not in _RECALLS:
+        return LikelyMeaning(key="ask_when", intent="set_reminder")
     found = recognize(without_lead(text) or text)
     language = detect_language(text, fallback)
     if plain == "rejected" and found.intent != "cancel_reminder":

@@ -38,6 +38,10 @@ _STRONG = expression(
     r"(?i)\s*(?:;|\n|,?\s+(?:y\s+)?(?:luego|despu[eé]s|a\s+continuaci[oó]n)\s|,?\s+(?:and\s+)?(?:then|afterwards)\s)\s*"
 )
 _WEAK = expression(r"(?i)\s*(?:,\s+|,?\s+(?:y|and)\s+(?:tambi[eé]n\s+|also\s+)?)")
+_FILE_NAME: Final = r"[\pL\pN_./-]+\.[\pL\pN]{1,8}"
+_JOINT: Final = r"(?:\s*,\s*(?:(?:and|y|e)\s+)?|\s+(?:and|y|e)\s+)"
+_JOINTS: Final = expression(_JOINT)
+_FILES: Final = expression(rf"(?is)^(.*?\s){_FILE_NAME}(?:{_JOINT}{_FILE_NAME})+$")
 _END = ".!?,;:"
 _MOST_CUTS: Final = 100
 """Maximum number of places in a clause at which its verb may be repeated implicitly."""
@@ -80,6 +84,8 @@ class Reading:
     clauses: tuple[tuple[PlannedCall, ...], ...]
     unknown: str = ""
     doubt: str = ""
+    left: tuple[str, ...] = ()
+    """Clauses that were not understood and ask for something else than those that were."""
 
 
 def read_request(text: str, tools: ToolRegistry) -> Reading:
@@ -110,6 +116,7 @@ def _reading_of(text: str, tools: ToolRegistry) -> Reading:
     cleaned = _clean(text)
     unknown = cleaned
     tried: list[list[str]] = []
+    partly: Reading | None = None
     for number, cut in enumerate((_cut(cleaned, tools, weak=True), _cut(cleaned, tools, weak=False), [cleaned])):
         if cut in tried:  # most messages are one clause however they are cut
             continue
@@ -121,7 +128,21 @@ def _reading_of(text: str, tools: ToolRegistry) -> Reading:
             return _doubted(text, cleaned, pieces, said, tools) or _resolved(pieces, said)
         if number == 0:
             unknown = next((piece for piece, found in zip(pieces, readings, strict=True) if not found), cleaned)
-    return Reading((), unknown, doubts.doubt_of_talk(text, unknown))
+            partly = _partly(text, cleaned, pieces, readings, tools)
+    return partly or Reading((), unknown, doubts.doubt_of_talk(text, unknown))
+
+
+def _partly(
+    text: str, cleaned: str, pieces: list[str], readings: list[list[PlannedCall]], tools: ToolRegistry
+) -> Reading | None:
+    """Return the clauses that were understood, and those that were not, if these change nothing about the others."""
+    left = [piece for piece, found in zip(pieces, readings, strict=True) if not found]
+    known = [(piece, found) for piece, found in zip(pieces, readings, strict=True) if found]
+    if not known or not all(map(doubts.stands_alone, left)):
+        return None
+    parts, said = [piece for piece, _ in known], [found for _, found in known]
+    whole = _doubted(text, cleaned, parts, said, tools) or _resolved(parts, said)
+    return replace(whole, left=tuple(map(_clean, left))) if whole.clauses else None
 
 
 def _with_courtesy(text: str, cleaned: str, readings: list[list[PlannedCall]]) -> list[list[PlannedCall]]:
@@ -224,6 +245,8 @@ def _completed(clause: str, tools: ToolRegistry) -> list[str]:
     opening = _verbs(_offered(tools)).match(unaccented(cleaned))
     if opening is None:
         return [clause]
+    if several := _for_each_file(cleaned.rstrip(_END), tools):
+        return several
     masked = _without_quotes(cleaned)
     parts: list[str] = []
     tool, verb, begin = "", "", 0
@@ -237,6 +260,18 @@ def _completed(clause: str, tools: ToolRegistry) -> list[str]:
         parts.append(part)
         begin = end
     return parts if len(parts) > 1 and begin == len(cleaned) else [clause]
+
+
+def _for_each_file(clause: str, tools: ToolRegistry) -> list[str]:
+    """Return a clause once for each of the files that it ends with: write "a" to a.txt, b.txt and c.txt."""
+    found = _FILES.match(_without_quotes(clause))
+    if found is None:
+        return []
+    head, names = clause[: found.span(1)[1]], _JOINTS.sub(" ", clause[found.span(1)[1] :]).split()
+    parts = [head + name for name in names]
+    reads = [_readings(part, tools) for part in parts]
+    whole = all(read and read[0].args.get("path") == name for read, name in zip(reads, names, strict=True))
+    return parts if whole and len({read[0].tool for read in reads}) == 1 else []
 
 
 def _names_file(text: str, end: int) -> bool:

@@ -578,6 +578,10 @@ class TurnServer:
         own = self.changes is None or bool(claim.turn.attachments) or served is not None  # a form knows its corrections
         # what takes an earlier request back may say more than is understood, and is obeyed all the same
         likely = LikelyMeaning(key="dropped") if change.takes_back else change.told
+        if change.takes_back and self.meanings is not None and not own:
+            # words that take something back may say more: that a fact is to be forgotten, or what one is good for
+            said = await self.meanings.of(claim, asked_in(claim), heard.language)
+            likely = said if said is not None and (said.offered or not said.request) else likely
         if self.meanings is not None and not own and change == NO_CHANGE:
             change = await self.meanings.accepted(claim, heard.language)
             if not change.meant:
