@@ -210,10 +210,24 @@ def test_quotes_keep_connectors_and_verbs_inside_the_content() -> None:
     assert readings[0].args == {"content": "uno; luego lee dos.txt y escribe tres", "path": "b.txt"}
 
 
-def test_a_request_with_one_clause_nobody_understands_plans_nothing_and_names_it() -> None:
+def test_of_several_clauses_those_that_are_understood_are_planned_and_the_other_is_named() -> None:
     reading = read_request("lee a.txt; escribe algo bonito; repite hola", TOOLS)
-    assert reading.clauses == ()
-    assert reading.unknown == "escribe algo bonito"
+    assert [call[0].tool for call in reading.clauses] == ["read_file", "echo"]
+    assert reading.left == ("escribe algo bonito",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["lee a.txt; no escribas algo bonito", "lee a.txt; borra eso", "write \"x\" to a.txt but don't delete b.txt"],
+)
+def test_a_clause_that_takes_something_back_or_points_to_another_keeps_all_from_being_planned(text: str) -> None:
+    assert read_request(text, TOOLS).clauses == ()
+
+
+def test_one_content_goes_to_each_file_of_a_list() -> None:
+    calls = read_request('write "a" to a.txt, b.txt and c.txt', TOOLS).clauses
+    assert [call[0].args for call in calls] == [{"content": "a", "path": f"{name}.txt"} for name in "abc"]
+    assert len(read_request('write "a.txt and b.txt" to c.txt', TOOLS).clauses) == 1
 
 
 def test_a_write_has_one_reading_and_a_read_has_a_second_as_typed() -> None:

@@ -12,7 +12,7 @@ from phylactery_agent.i18n.help import help_text
 from phylactery_agent.i18n.texts import listed, named, say, shortened, tool_title, what_was_done
 from phylactery_agent.ports import Language
 from phylactery_agent.rules.forgetting import FORGET_KEYS
-from phylactery_agent.rules.likely import HEDGED
+from phylactery_agent.rules.likely import HEDGED, Said, likely
 from phylactery_agent.rules.plain_replies import CANNOT, is_beyond, plain_reply, told_of
 from phylactery_agent.rules.planner import Reading, off_tool
 from phylactery_agent.rules.undoing import UNDO_EXCEPT, UNDO_NONE, UNDO_WHICH
@@ -50,6 +50,18 @@ def plainly_told(reading: Reading, language: Language, text: str, tools: ToolReg
     if key == CANNOT and _is_withheld(UNDO_WRITE.name, tools):
         return say("guest_cannot", language)
     return say(key, language, clause=shortened(told_of(text)))
+
+
+def left_told(reading: Reading, language: Language, tools: ToolRegistry) -> list[str]:
+    """Return the reply to each part of a request that was not understood, where the others are planned."""
+    return [_told_of_part(one, language, tools) for one in reading.left]
+
+
+def _told_of_part(clause: str, language: Language, tools: ToolRegistry) -> str:
+    meant = likely(clause, Said(), tools, language)
+    asks = meant.key.startswith(("ask_", "cannot_"))
+    told = off_told(clause, language, tools) or plainly_told(Reading(()), language, clause, tools)
+    return told or say(meant.key if asks else "not_the_rest", language, clause=shortened(clause))
 
 
 def undo_told(likely: LikelyState | None, language: Language, tools: ToolRegistry) -> str:

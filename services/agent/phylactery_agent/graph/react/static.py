@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeVar
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from phylactery_agent.graph.core.disabled_tools import likely_told, not_planned, not_understood
+from phylactery_agent.graph.core.disabled_tools import left_told, likely_told, not_planned, not_understood
 from phylactery_agent.graph.core.guards import STEP_LIMIT
 from phylactery_agent.graph.llm.asking import still_away_note
 from phylactery_agent.graph.react.effects import room_for_a_call
@@ -68,6 +68,9 @@ def _reasoned(state: ReactState, context: TurnContext) -> Command[Literal["tool_
         return Command(goto="critic", update={**update, **stopped, "metadata": ready})
     if len(state["plan"]) >= len(passes(state["user_query"], tools)):
         reading = read_request(state["user_query"], tools)
+        if reading.left:
+            told = left_told(reading, state["language"], tools)
+            update["notes"] = [*state["notes"], *told]
         if not reading.clauses:
             update["notes"] = [*state["notes"], *_instead_of_a_call(state, reading, context)]
         return Command(goto="critic", update={**update, "metadata": ready})

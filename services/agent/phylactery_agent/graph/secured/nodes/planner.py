@@ -9,8 +9,8 @@ from langgraph.types import Command
 
 from phylactery_agent.graph.core.beside import beside_told, time_told
 from phylactery_agent.graph.core.disabled_tools import (
+    left_told,
     likely_told,
-    off_told,
     not_planned,
     not_understood,
     plainly_told,
@@ -32,9 +32,8 @@ from phylactery_agent.graph.llm.planning import plan_by_model, plan_reads, repla
 from phylactery_agent.i18n.texts import say, shortened
 from phylactery_agent.ports import Language, TurnContext
 from phylactery_agent.rules.attached import is_left_over
-from phylactery_agent.rules.likely import Said, likely
 from phylactery_agent.rules.plain_replies import asks_last_request
-from phylactery_agent.rules.planner import PlannedCall, Reading, read_aside, read_request
+from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
 from phylactery_agent.timeparse.phrases import WhenError, resolve
 from phylactery_agent.timeparse.recurrence import zone
 from phylactery_agent.tools.registry import ToolRegistry
@@ -135,7 +134,7 @@ def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
         steps[step["id"]] = step
     budgets = {**state["budgets"], "replans": 0, "step_numbers": first + len(plan) - 1}
     return {
-        "notes": [*state["notes"], *_stays(state), *_left_over(state, request), *_left_out(reading, state["language"], tools)],
+        "notes": [*state["notes"], *_stays(state), *_left_over(state, request), *left_told(reading, state["language"], tools)],
         "request": request,
         "request_turn": state["turn_id"],
         "request_pathway": state["pathway"],
@@ -146,18 +145,6 @@ def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
         "directive": "",
         "budgets": budgets,
     }
-
-
-def _left_out(reading: Reading, language: Language, tools: ToolRegistry) -> list[str]:
-    """Return the reply to each part of a request that was not understood, where the others are planned."""
-    return [_told_of_part(one, language, tools) for one in reading.left]
-
-
-def _told_of_part(clause: str, language: Language, tools: ToolRegistry) -> str:
-    meant = likely(clause, Said(), tools, language)
-    asks = meant.key.startswith(("ask_", "cannot_"))
-    told = off_told(clause, language, tools) or plainly_told(Reading(()), language, clause, tools)
-    return told or say(meant.key if asks else "not_the_rest", language, clause=shortened(clause))
 
 
 def _left_over(state: AgentState, request: str) -> list[str]:
