@@ -47,7 +47,9 @@ _DICTATED: Final = ("content", "body")
 """Arguments that hold a text as the person dictates it."""
 _OF_TIME: Final = chat_expression(
     r"(?is)^(?:(?:(?:y|and|or|o|menos)\s+(?:[0-9]+|media|cuarto|half|quarter)|(?:until|till|except|but\s+not|starting|ish|excepto|salvo|hasta"
-    r"|a\s+partir|menos)\b|hora\s+de|(?:in|en)\s+" + PLACE + r"|(?:ist|jst|aest|aedt|nzst|msk|art|brt|clt|pet|cot|wet|eet)\b).*"
+    r"|a\s+partir|menos)\b|hora\s+de|(?:in|en)\s+"
+    + PLACE
+    + r"|(?:ist|jst|aest|aedt|nzst|msk|art|brt|clt|pet|cot|wet|eet)\b).*"
     r"|.*\s(?:before|after|between|until|till|by|from|around|about|and|or|at|antes(?:\s+de(?:\s+las?)?)?|despues(?:\s+de(?:\s+las?)?)?|entre"
     r"|hasta|desde|para|sobre|y|o|a|de))$"
 )

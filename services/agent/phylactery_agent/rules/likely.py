@@ -19,6 +19,7 @@ from phylactery_agent.rules.plain_replies import CANNOT, is_beyond, plain_reply
 from phylactery_agent.rules.planner import PlannedCall, off_tool, read_request
 from phylactery_agent.rules.recognition import intents
 from phylactery_agent.rules.recognition.recognizer import GROUP, LIKELY, SURE, Recognition, recognize
+from phylactery_agent.rules.references import time_alone
 from phylactery_agent.rules.slots import (
     MOST_ITEM_WORDS,
     address_in,
@@ -38,7 +39,10 @@ from phylactery_agent.rules.spelling import chat_expression, unaccented
 from phylactery_agent.rules.wording import without_lead
 from phylactery_agent.tools.registry import ToolRegistry
 
-_REMINDED: Final = chat_expression(r"(?i)^(?:recuerdame|recordame|avisame|remind\s+me)\s+(?:(?:de|to|about|of)\s+)?(\pL+)")
+_REMINDED: Final = chat_expression(
+    r"(?i)^(?:recuerdame|recordame|avisame|remind\s+me)\s+(?:(?:de|to|about|of)\s+)?(\pL+)"
+)
+_RINGS: Final = chat_expression(r"(?i)^.*\b(?:alarm|timer|wake|buzz|despiert\w*|alarma|temporizador|despertador)\b")
 _RECALLS: Final = frozenset("what who where when which how why that que quien donde cuando cual como por si lo".split())  # noqa: SIM905
 """Words after which "remind me" asks what was said before."""
 HEDGED: Final = "hedged"
@@ -120,6 +124,15 @@ def likely(text: str, said: Said, tools: ToolRegistry, fallback: Language = "es"
             return result
     chat = _chat(found)
     return chat if chat is not NOTHING else _unsure(found, reading.doubt)
+
+
+def completed(request: str, text: str, tools: ToolRegistry) -> str:
+    """Return a reminder without a time with the time that is all a later message says, or an empty string."""
+    when = time_alone(text)
+    if not when or likely(request, Said(), tools).key != "ask_when":
+        return ""
+    meant = f"{request.rstrip(' .,;!?')} {when}"
+    return meant if read_request(meant, tools).clauses else ""
 
 
 def _doubted(found: Recognition, text: str, said: Said, tools: ToolRegistry, language: Language) -> LikelyMeaning:
@@ -316,6 +329,8 @@ def _remind(text: str, said: Said, language: Language) -> _Made:
     what = reminded_of(text, when)
     if not when:
         return _Made(missing="ask_when")
+    if not what and not _RINGS.match(unaccented(text)):
+        return _Made(missing="ask_what")
     verb = {"es": "recuérdame", "en": "remind me to"}[language]
     return _Made((f"{verb} {what or {'es': 'la alarma', 'en': 'alarm'}[language]} {when}",), "ask_when")
 

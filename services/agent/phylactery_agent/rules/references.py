@@ -97,7 +97,7 @@ def may_refer(text: str, later: Request) -> bool:
         or _ANOTHER.match(plain)
         or _TOO.match(plain)
         or _refers_to_file(later)
-        or _time_in(text)
+        or time_alone(text)
         or _number_in(text)
     )
 
@@ -120,7 +120,7 @@ def is_one_more(text: str) -> bool:
 
 def is_another_time(text: str) -> bool:
     """Return True if all that a message says is a time, or the number of one."""
-    return bool(_time_in(text) or _number_in(text))
+    return bool(time_alone(text) or _number_in(text))
 
 
 def referred(earlier: Sequence[str], text: str, tools: ToolRegistry) -> str:
@@ -195,7 +195,7 @@ def _reminders(last: PlannedCall, text: str, language: Language) -> Iterator[str
     found = _ANOTHER.match(unaccented(text).strip(" .!"))
     if found is not None:
         yield f"{verb} {text.strip(' .!')[found.span(1)[0] :]}"
-    when = _time_in(text)
+    when = time_alone(text)
     if when:
         yield f"{verb} {last.args['text']} {changed_time(last.args['when'], when)}"
 
@@ -211,7 +211,7 @@ def _number_in(text: str) -> str:
     return number if number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER else ""
 
 
-def _time_in(text: str) -> str:
+def time_alone(text: str) -> str:
     """Return the time that is all a message says, or an empty string."""
     cleaned = tidy(text)
     found = _CHANGED.match(unaccented(cleaned))

@@ -152,12 +152,19 @@ _EXACT: Final = (
 )
 _PART_OF_HOUR: Final = "(?:[0-5]?[0-9]|" + _any((*_HOUR_PARTS, *_NUMBERS)) + ")"
 _AND_MORE: Final = r"(?:\s+(?:y|and)\s+(?P<andpart>media|cuarto|a\s+half|a\s+quarter)"
-_AND_MORE += r"|,?\s+(?:(?:y|and)\s+)?(?P<more>" + _NUMBER + r")\s+(?P<moreunit>" + _any(("minuto", "minute", "min")) + "s?))?"
+_AND_MORE += (
+    r"|,?\s+(?:(?:y|and)\s+)?(?P<more>" + _NUMBER + r")\s+(?P<moreunit>" + _any(("minuto", "minute", "min")) + "s?))?"
+)
 _DISTANCE: Final = (
     r"(?:en|dentro\s+de|de\s+aqui\s+a|in)\s+"
     r"(?:(?P<halfof>media|half\s+an?|(?:un\s+)?cuarto\s+de|a\s+quarter\s+of\s+an)\s+|(?P<many>" + _NUMBER + r")\s+)?"
     r"(?P<unit>" + _UNITS + ")" + _AND_MORE,
-    r"(?:(?P<halfof>half\s+an?)|(?P<many>" + _NUMBER + r"))\s+(?P<unit>" + _UNITS + ")" + _AND_MORE
+    r"(?:(?P<halfof>half\s+an?)|(?P<many>"
+    + _NUMBER
+    + r"))\s+(?P<unit>"
+    + _UNITS
+    + ")"
+    + _AND_MORE
     + r"\s+from\s+(?:now|today)",
 )
 _NEXT_WEEK: Final = r"(?:la\s+)?(?:semana\s+(?:que\s+viene|proxima)|proxima\s+semana)|next\s+week"
@@ -171,8 +178,21 @@ _EVERIES: Final = (
     r"un\s+(?P<otherday>" + _WEEKDAY + r")\s+si\s+y\s+otro\s+no",
     r"(?:every\s+(?:other|second|2nd)|cada\s+(?:dos|2)|cada\s+segundo)\s+(?P<otherday>" + _WEEKDAY + r")",
     _EVERY + r"\s+(?P<everyday>" + _WEEKDAY + _MORE_DAYS + ")",
-    r"(?:los|on)\s+(?P<everyday>" + _any(("lunes", "martes", "miercoles", "jueves", "viernes", "sabados", "domingos",
-                                          *(f"{names[1]}s" for names in _WEEKDAY_NAMES))) + _MORE_DAYS + ")",
+    r"(?:los|on)\s+(?P<everyday>"
+    + _any(
+        (
+            "lunes",
+            "martes",
+            "miercoles",
+            "jueves",
+            "viernes",
+            "sabados",
+            "domingos",
+            *(f"{names[1]}s" for names in _WEEKDAY_NAMES),
+        )
+    )
+    + _MORE_DAYS
+    + ")",
     r"(?:cada\s+mes,?\s+)?(?:el\s+)?(?:d[ií]a\s+)?(?P<monthday>[0-9]{1,2})\s+de\s+cada\s+mes",
     r"cada\s+mes,?\s+el\s+(?:d[ií]a\s+)?(?P<monthday>[0-9]{1,2})",
     r"(?:on\s+)?the\s+(?P<monthday>[0-9]{1,2})" + _TH + r"\s+of\s+(?:every|each)\s+month",
@@ -194,7 +214,8 @@ _DAYS: Final = (
     r"(?:" + _NEXT_WEEK + r"),?\s+(?:el\s+|on\s+)?(?P<nextweek>" + _WEEKDAY + ")",
     r"(?:el\s+|on\s+)?(?P<nextweek>" + _WEEKDAY + r")\s+(?:de\s+|of\s+)?(?:" + _NEXT_WEEK + ")",
     r"(?:el\s+|(?:on\s+)?the\s+)(?P<ordinal>" + _ORDINAL + r")\s+(?P<weekday>" + _WEEKDAY + ")" + _OF_MONTH,
-    r"(?:el\s+ultimo\s+dia|(?:on\s+)?the\s+last\s+day|(?:at\s+)?the\s+end|(?:al?|el)\s+fin(?:al)?)" + _OF_MONTH.replace("?P<thismonth>", "?P<monthend>"),
+    r"(?:el\s+ultimo\s+dia|(?:on\s+)?the\s+last\s+day|(?:at\s+)?the\s+end|(?:al?|el)\s+fin(?:al)?)"
+    + _OF_MONTH.replace("?P<thismonth>", "?P<monthend>"),
     r"a\s+fin\s+de\s+(?P<monthend>mes)",
     r"(?:el\s+)?(?P<weekday>" + _WEEKDAY + r")\s+(?P<next>que\s+viene|pr[oó]ximo)",
     r"(?:el\s+|este\s+|on\s+|this\s+)?(?P<next>pr[oó]ximo\s+|next\s+)?(?P<weekday>" + _WEEKDAY + ")",
@@ -214,14 +235,23 @@ _BARE_PART: Final = r"(?P<part>morning|afternoon|evening|night)"
 _AT: Final = r"(?:a\s+eso\s+de\s+las?|sobre\s+las?|hacia\s+las?|a\s+las?|at(?:\s+(?:around|about))?|around|about)\s+"
 _CLOCK_END: Final = (
     r"(?:\s*(?P<ampm>" + _AM_PM + r"))?"
-    r"(?:\s+(?:de\s+la|por\s+la|in\s+the|at)\s+(?P<dayhalf>" + _DAY_PART + "))?(?:\\s+(?:sharp|on\\s+the\\s+dot|en\\s+punto))?"
+    r"(?:\s+(?:de\s+la|por\s+la|in\s+the|at)\s+(?P<dayhalf>"
+    + _DAY_PART
+    + "))?(?:\\s+(?:sharp|on\\s+the\\s+dot|en\\s+punto))?"
 )
 _CLOCKS: Final = (
     r"(?P<noon>al\s+mediod[ií]a|at\s+noon|at\s+midday)",
     r"(?P<midnight>a(?:\s+la)?\s+medianoche|at\s+midnight)",
-    r"(?:at\s+)?(?:(?P<pastby>" + _PART_OF_HOUR + r")\s+(?:minutes\s+)?(?P<side>past|to))\s+(?P<hour>" + _CLOCK_NUMBER
-    + ")" + _CLOCK_END,
-    _AT + r"(?P<hour>" + _CLOCK_NUMBER + r")(?:[:.h](?P<minute>[0-5][0-9]))?(?:-?ish\b)?(?P<day24>\s*(?:hrs?|h|horas)\b)?"
+    r"(?:at\s+)?(?:(?P<pastby>"
+    + _PART_OF_HOUR
+    + r")\s+(?:minutes\s+)?(?P<side>past|to))\s+(?P<hour>"
+    + _CLOCK_NUMBER
+    + ")"
+    + _CLOCK_END,
+    _AT
+    + r"(?P<hour>"
+    + _CLOCK_NUMBER
+    + r")(?:[:.h](?P<minute>[0-5][0-9]))?(?:-?ish\b)?(?P<day24>\s*(?:hrs?|h|horas)\b)?"
     r"(?:\s*o['’]clock)?(?:\s+(?P<plus>y|menos)\s+(?P<by>" + _PART_OF_HOUR + r")(?:\s+minutos)?)?" + _CLOCK_END,
     r"(?P<hour>[0-9]{1,2})(?:[:.](?P<minute>[0-5][0-9]))?\s*(?P<ampm>" + _AM_PM + ")(?:\\s+(?:sharp|en\\s+punto))?",
 )

@@ -45,6 +45,12 @@ async def test_reminders_are_set_in_the_zone_the_person_told_and_asked_about_whe
         assert (await ana.say("qué recordatorios tengo")).reply.text.count("(America/Lima)") == 0
         await ana.say("recuérdame mañana a las 8 de la noche llamar a Eva")
         assert "20:00 (America/Lima): llamar a Eva" in (await ana.say("qué recordatorios tengo")).reply.text
+        assert "Cuándo" in (await ana.say("recuérdame llamar al dentista")).reply.text
+        completed = await ana.say(
+            "el viernes a las 5 de la tarde"
+        )  # of the reminder asked about, not of the one before
+        assert completed.pending_approval.tool == "create_reminder"
+        assert not completed.pending_approval.also
         bob = opened.person("bob")
         await bob.say("recuérdame mañana a las 8 de la noche llamar a Eva")
         assert "20:00 (UTC): llamar a Eva" in (await bob.say("qué recordatorios tengo")).reply.text

@@ -25,6 +25,7 @@ from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.ports import EffectState, LikelyMeaning
 from phylactery_agent.rules.intents import is_answer, parse_reply, talk_kind
+from phylactery_agent.rules.likely import completed
 from phylactery_agent.rules.plain_replies import asks_last_request, plain_reply, wants_retry
 from phylactery_agent.rules.planner import PlannedCall, read_aside, read_request
 from phylactery_agent.rules.references import (
@@ -259,6 +260,11 @@ def _may_change(text: str) -> bool:
 
 def _read(texts: Sequence[str], text: str, later: Request, tools: ToolRegistry) -> _Reading:
     known = _known(texts, tools)
+    if meant := completed(known[-1], text, tools):
+        made = _only_call(meant, tools)
+        return _Reading(
+            meant, False, cancels=False, before=None, after=made, adds=True, ends=False, place=len(known) - 1
+        )
     meant, corrects = _meant(parse(known[-1]), later) if may_amend(later) else ("", False)
     if meant and (read_request(meant, tools).clauses or plain_reply(meant)):
         before, after = _only_call(known[-1], tools), _only_call(meant, tools)
@@ -293,7 +299,7 @@ def _known(texts: Sequence[str], tools: ToolRegistry) -> Sequence[str]:
     """Return requests with each that changes the one before it, or refers to one, as the request that it makes."""
     known: list[str] = []
     for text in texts:
-        meant = _meant(parse(known[-1]), parse(text))[0] if known else ""
+        meant = completed(known[-1], text, tools) or _meant(parse(known[-1]), parse(text))[0] if known else ""
         known.append(meant or (referred(known, text, tools) if known else "") or text)
     return known
 

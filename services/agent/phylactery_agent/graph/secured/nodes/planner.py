@@ -73,9 +73,7 @@ async def _by_rules(state: AgentState, context: TurnContext) -> dict[str, Any]:
     return update
 
 
-async def _with_times_settled(
-    update: dict[str, Any], context: TurnContext, language: Language
-) -> dict[str, Any]:
+async def _with_times_settled(update: dict[str, Any], context: TurnContext, language: Language) -> dict[str, Any]:
     """Return a plan without the reminders whose time is not one time to come, and the question about each.
 
     It is asked here and not by the tool, so that nobody approves a reminder that then cannot be set.
@@ -134,7 +132,12 @@ def _plan(state: AgentState, tools: ToolRegistry) -> dict[str, Any]:
         steps[step["id"]] = step
     budgets = {**state["budgets"], "replans": 0, "step_numbers": first + len(plan) - 1}
     return {
-        "notes": [*state["notes"], *_stays(state), *_left_over(state, request), *left_told(reading, state["language"], tools)],
+        "notes": [
+            *state["notes"],
+            *_stays(state),
+            *_left_over(state, request),
+            *left_told(reading, state["language"], tools),
+        ],
         "request": request,
         "request_turn": state["turn_id"],
         "request_pathway": state["pathway"],
