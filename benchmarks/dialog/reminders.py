@@ -38,7 +38,7 @@ class Sentence:
 
 def sentences(lines: str) -> Iterator[Sentence]:
     """Yield the sentences of a file."""
-    said_at, time_zone = datetime.min, "UTC"
+    said_at, time_zone = datetime.fromisoformat("1970-01-01"), "UTC"
     for line in filter(None, lines.splitlines()):
         if line.startswith("@"):
             moment, time_zone = line.removeprefix("@").split()

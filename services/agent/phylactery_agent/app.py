@@ -486,7 +486,9 @@ def open_models(settings: ModelSettings, clock: Clock) -> Models | None:
 async def _tell_models(models: Models | None) -> None:
     """Log the configured models when the agent starts."""
     if models is None:
-        _log.info("static mode: files, reminders, memory and forms by fixed rules; PHYLACTERY_MODEL_BASE_URL adds a model")
+        _log.info(
+            "static mode: files, reminders, memory and forms by fixed rules; PHYLACTERY_MODEL_BASE_URL adds a model"
+        )
         return
     for place, endpoint in enumerate(models.config.endpoints):
         _log.info("fallback model" if place else "model", model=endpoint.model, endpoint=endpoint.base_url)

@@ -231,7 +231,9 @@ async def test_of_what_another_person_approves_the_requester_says_no_alone(syste
     assert not there(system, ana, "plans.txt")
 
 
-@pytest.mark.parametrize("text", ["remind me tomorrow at 9 am to call Ana", "recuérdame mañana a las 9 de la mañana llamar a Ana"])
+@pytest.mark.parametrize(
+    "text", ["remind me tomorrow at 9 am to call Ana", "recuérdame mañana a las 9 am llamar a Ana"]
+)
 async def test_a_guest_answers_what_is_asked_of_them(system: System, text: str) -> None:
     guest = system.person(f"wa:usr_{next(_numbers)}", "local")
     card = await asked(guest, text)

@@ -26,8 +26,8 @@ TOOLS = ToolRegistry()
 
 # (what is said, the tools that are called, the file that is there then and its text)
 EXACT: Final[list[tuple[str, list[str], tuple[str, str] | None]]] = [
-    ("remind me tomorrow at 9 to call the bank", ["create_reminder"], None),
-    ("recuérdame mañana a las 10 llamar al banco", ["create_reminder"], None),
+    ("remind me tomorrow at 9 am to call the bank", ["create_reminder"], None),
+    ("recuérdame mañana a las 10 de la mañana llamar al banco", ["create_reminder"], None),
     ('write "milk, eggs" to list.txt', ["write_file"], ("list.txt", "milk, eggs")),
     ('escribe "leche y pan" en compra.txt', ["write_file"], ("compra.txt", "leche y pan")),
     ('append "bread" to list.txt', ["write_file"], ("list.txt", "milk, eggs\nbread\n")),

@@ -90,7 +90,7 @@ def test_slots():
     assert item_in("pon también aceite y sal") == "aceite y sal"
     assert told_time("could you remind me tomorrow at 9 am about the plumber") == "tomorrow at 9 am"
     assert told_time("remind me about the plumber") == ""
-    assert reminded_of("avísame mañana a las 8 de la mañana de sacar la basura", "mañana a las 8 de la mañana") == "sacar la basura"
+    assert reminded_of("avísame mañana a las 8 am de sacar la basura", "mañana a las 8 am") == "sacar la basura"
     assert topic_in("does any file mention rent?") == "rent"
 
 

@@ -218,7 +218,7 @@ def test_of_several_clauses_those_that_are_understood_are_planned_and_the_other_
 
 @pytest.mark.parametrize(
     "text",
-    ["lee a.txt; no escribas algo bonito", "lee a.txt; borra eso", "write \"x\" to a.txt but don't delete b.txt"],
+    ["lee a.txt; no escribas algo bonito", "lee a.txt; borra eso", 'write "x" to a.txt but don\'t delete b.txt'],
 )
 def test_a_clause_that_takes_something_back_or_points_to_another_keeps_all_from_being_planned(text: str) -> None:
     assert read_request(text, TOOLS).clauses == ()

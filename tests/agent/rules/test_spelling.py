@@ -36,7 +36,7 @@ def planned(text: str) -> list[tuple[str, dict[str, Any]]]:
         ),
         ("remind me tmrw at 8 am to call mom", "create_reminder", {"text": "call mom", "when": "tmrw at 8 am"}),
         ("wake me up in 20 mins", "create_reminder", {"text": "wake up", "when": "in 20 mins"}),
-        ("despertame mañana a las 7 de la mañana", "create_reminder", {"text": "despertar", "when": "mañana a las 7 de la mañana"}),
+        ("despertame mañana a las 7 am", "create_reminder", {"text": "despertar", "when": "mañana a las 7 am"}),
         (
             "recordame el jueves a las 5 d la tarde pagar la luz",
             "create_reminder",

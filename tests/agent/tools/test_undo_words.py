@@ -95,7 +95,10 @@ _TOGETHER = {
     "en": 'remind me tomorrow at 9 am to call the bank; write "hello" to a.txt',
     "es": 'recuérdame mañana a las 9 de la mañana llamar al banco; escribe "hola" en a.txt',
 }
-_A_REMINDER = {"en": "remind me tomorrow at 9 am to call the bank", "es": "recuérdame mañana a las 9 de la mañana llamar al banco"}
+_A_REMINDER = {
+    "en": "remind me tomorrow at 9 am to call the bank",
+    "es": "recuérdame mañana a las 9 am llamar al banco",
+}
 _EVERYTHING = (
     ("en", "undo everything"), ("en", "undo what you just did"), ("en", "please take it all back"),
     ("en", "cancel what you just did"), ("es", "deshaz todo"), ("es", "deshaz lo que acabas de hacer"),

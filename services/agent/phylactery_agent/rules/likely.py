@@ -112,11 +112,11 @@ def likely(text: str, said: Said, tools: ToolRegistry, fallback: Language = "es"
         return LikelyMeaning(key="ask_when", intent="set_reminder")
     found = recognize(without_lead(text) or text)
     language = detect_language(text, fallback)
-    if plain == "rejected" and found.intent != "cancel_reminder":
-        return NOTHING
     doubt = reading.doubt or doubts.doubt_of_message(text)
-    if reading.doubt == doubts.WHICH_FILE and next(_OTHER.finditer(text), None) is not None:
-        return NOTHING  # which file the other one is, was just asked in vain
+    # which file the other one is, was just asked in vain
+    in_vain = reading.doubt == doubts.WHICH_FILE and next(_OTHER.finditer(text), None) is not None
+    if in_vain or (plain == "rejected" and found.intent != "cancel_reminder"):
+        return NOTHING
     if doubt and doubt not in _OPEN:
         return _doubted(found, text, said, tools, language)
     for read in (_wanted, _talked, _refused):

@@ -42,7 +42,8 @@ _CANCEL: Final = frozenset({"cancel", "stop"})
 _DELETE: Final = frozenset({"delete", "remove"})
 _WORDS: Final = expression(r"^[\pL\pN' ,-]+$")
 _ANOTHER: Final = chat_expression(
-    r"(?i)^(?:and\s+|y\s+)?(?:also\s+|tambien\s+)?(?:(?:pon|ponme|poneme|crea|set|make|create)\s+)?(?:another(?:\s+one)?|one\s+more|one|otro(?:\s+mas)?|uno\s+mas)\s+(?:(?:para|for)\s+)?(?P<rest>.+)$"
+        lead = "por la" if half.group(1).lower() in _SPANISH_HALVES else "in the"
+        when = f"{lead} {_HALF_NAMED.get(part.lower(), part)}"
 )
 _TOO: Final = chat_expression(
     r"(?i)^(?:(?:oh|ah|uy)[\s,]+)?(?:(?:and|y|e)\s+(?:(?:also|tambien)\s+)?|(?:also|tambien)\s+)(?P<item>.+?)(?:\s+(?:too|also|tambien))?[\s.!]*$"

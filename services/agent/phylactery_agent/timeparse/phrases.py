@@ -367,31 +367,39 @@ def _moved(day: date, unit: str, many: float) -> date:
 
 def _on(groups: Mapping[str, str], at: time, now: datetime) -> datetime:
     """Return the local time of a given day."""
-    today = now.date()
-    if "weeks" in groups and "tomorrow" in groups:
-        return datetime.combine(today + timedelta(days=1, weeks=number_of(groups["weeks"])), at)
+    if "ordinal" in groups or "monthend" in groups or groups.keys() in ({"month"}, {"nextmonth"}):
+        return _in_month(groups, at, now)
+    ahead = _days_ahead(groups, at, now)
+    return _on_date(groups, at, now) if ahead is None else datetime.combine(now.date() + timedelta(days=ahead), at)
+
+
+def _days_ahead(groups: Mapping[str, str], at: time, now: datetime) -> int | None:
+    """Return in how many days a day is that is said from today; None for a date."""
+    weeks = number_of(groups["weeks"]) if "weeks" in groups else 0
     for name, days in (("today", 0), ("aftertomorrow", 2), ("tomorrow", 1)):
         if name in groups:
-            return datetime.combine(today + timedelta(days=days), at)
+            return days + 7 * weeks
+    today = now.weekday()
     if "nextweek" in groups:
-        monday = today - timedelta(days=today.weekday())
-        return datetime.combine(monday + timedelta(days=7 + word(groups["nextweek"], WEEKDAYS)), at)
-    if "ordinal" in groups or "monthend" in groups or groups.keys() == {"month"} or groups.keys() == {"nextmonth"}:
-        return _in_month(groups, at, now)
-    if "weekday" in groups:
-        ahead = (word(groups["weekday"], WEEKDAYS) - today.weekday()) % 7
-        counted = groups.keys() & {"next", "ahead", "weeks"}
-        if ahead == 0 and (counted or datetime.combine(today, at) <= now):
-            ahead = 7
-        ahead += 7 * (number_of(groups["weeks"]) if "weeks" in groups else number_of(groups.get("ahead", "1")) - 1)
-        return datetime.combine(today + timedelta(days=ahead), at)
+        return 7 - today + word(groups["nextweek"], WEEKDAYS)
+    if "weekday" not in groups:
+        return None
+    ahead = (word(groups["weekday"], WEEKDAYS) - today) % 7
+    counted = groups.keys() & {"next", "ahead", "weeks"}
+    if ahead == 0 and (counted or datetime.combine(now.date(), at) <= now):
+        ahead = 7
+    return ahead + 7 * (weeks or number_of(groups.get("ahead", "1")) - 1)
+
+
+def _on_date(groups: Mapping[str, str], at: time, now: datetime) -> datetime:
+    """Return the local time on a date, the next one if its month or its year is missing."""
     try:
         if "onlyday" in groups:
             return _month_day(now, int(groups["onlyday"]), at)
         number = int(groups["monthnumber"]) if "monthnumber" in groups else word(groups["month"], MONTHS)
         if "year" in groups:
             return datetime.combine(date(int(groups["year"]), number, int(groups["dayofmonth"])), at)
-        for year in range(today.year, today.year + 9):  # 29 February is at most eight years away
+        for year in range(now.year, now.year + 9):  # 29 February is at most eight years away
             if int(groups["dayofmonth"]) <= calendar.monthrange(year, number)[1]:
                 moment = datetime.combine(date(year, number, int(groups["dayofmonth"])), at)
                 if moment > now:
@@ -433,22 +441,25 @@ def _month_day(now: datetime, day: int, at: time) -> datetime:
     raise _not_understood("there is no such day")
 
 
+_RULES: Final = {
+    "workdays": Rule("WEEKLY", days=(0, 1, 2, 3, 4)),
+    "weekends": Rule("WEEKLY", days=(5, 6)),
+    "monthday": Rule("MONTHLY"),
+    "yearday": Rule("YEARLY"),
+}
+
+
 def _rule(groups: Mapping[str, str]) -> Rule:
     """Return the parsed repetition."""
-    if "workdays" in groups:
-        return Rule("WEEKLY", days=(0, 1, 2, 3, 4))
-    if "weekends" in groups:
-        return Rule("WEEKLY", days=(5, 6))
+    for name, known in _RULES.items():
+        if name in groups:
+            return known
     if "otherday" in groups:
         return Rule("WEEKLY", 2, (word(groups["otherday"], WEEKDAYS),))
-    if "yearday" in groups:
-        return Rule("YEARLY")
     if "everyday" in groups:
         names = fold(groups["everyday"]).replace(",", " ").split()
         days = {word(name, WEEKDAYS) for name in names if name not in {"y", "and", "los", "on"}}
         return Rule("WEEKLY", days=tuple(sorted(days)))
-    if "monthday" in groups:
-        return Rule("MONTHLY")
     unit = word(groups.get("everyunit", groups.get("adverb", "day")), UNITS)
     many = 2 if "other" in groups else number_of(groups.get("everymany", "1"))
     frequency = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}[unit]

@@ -151,8 +151,8 @@ _EXACT: Final = (
     r"(?:(?:t|\s+(?:a\s+las\s+|at\s+)?)(?P<isotime>[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?P<offset>z|[+-][0-9]{2}:[0-9]{2})?)?"
 )
 _PART_OF_HOUR: Final = "(?:[0-5]?[0-9]|" + _any((*_HOUR_PARTS, *_NUMBERS)) + ")"
-_AND_MORE: Final = r"(?:\s+(?:y|and)\s+(?P<andpart>media|cuarto|a\s+half|a\s+quarter)"
-_AND_MORE += (
+_AND_MORE: Final = (
+    r"(?:\s+(?:y|and)\s+(?P<andpart>media|cuarto|a\s+half|a\s+quarter)"
     r"|,?\s+(?:(?:y|and)\s+)?(?P<more>" + _NUMBER + r")\s+(?P<moreunit>" + _any(("minuto", "minute", "min")) + "s?))?"
 )
 _DISTANCE: Final = (

@@ -236,7 +236,7 @@ async def test_a_line_that_nobody_heard_is_told_with_the_next_reply_and_asks_unt
 
 _GUESTS = {
     "a stranger": ("remind me tomorrow at 9 am to call Ana", "I also set the reminder “call Ana”.", "undo"),
-    "un desconocido": ("recuérdame mañana a las 9 de la mañana llamar", "También puse el recordatorio «llamar».", "deshaz"),
+    "un desconocido": ("recuérdame mañana a las 9 am llamar", "También puse el recordatorio «llamar».", "deshaz"),
 }
 
 

@@ -263,7 +263,7 @@ def _read(texts: Sequence[str], text: str, later: Request, tools: ToolRegistry) 
     if meant := completed(known[-1], text, tools):
         made = _only_call(meant, tools)
         return _Reading(
-            meant, False, cancels=False, before=None, after=made, adds=True, ends=False, place=len(known) - 1
+            meant, corrects=False, cancels=False, before=None, after=made, adds=True, ends=False, place=len(known) - 1
         )
     meant, corrects = _meant(parse(known[-1]), later) if may_amend(later) else ("", False)
     if meant and (read_request(meant, tools).clauses or plain_reply(meant)):

@@ -578,10 +578,8 @@ class TurnServer:
         own = self.changes is None or bool(claim.turn.attachments) or served is not None  # a form knows its corrections
         # what takes an earlier request back may say more than is understood, and is obeyed all the same
         likely = LikelyMeaning(key="dropped") if change.takes_back else change.told
-        if change.takes_back and self.meanings is not None and not own:
-            # words that take something back may say more: that a fact is to be forgotten, or what one is good for
-            said = await self.meanings.of(claim, asked_in(claim), heard.language)
-            likely = said if said is not None and (said.offered or not said.request) else likely
+        if change.takes_back and not own:
+            likely = await self._said_more(claim, heard) or likely
         if self.meanings is not None and not own and change == NO_CHANGE:
             change = await self.meanings.accepted(claim, heard.language)
             if not change.meant:
@@ -611,7 +609,7 @@ class TurnServer:
                 self.clock, lease, supersteps=claim.run.supersteps, begins=active.check, noted=times.routed
             )
             before = snapshot.values
-            context = self._context(claim, heard, writes, trail, gate, hydration, tools=tools, before=before)
+            context = self._context(claim, heard, writes, trail, gate, hydration=hydration, tools=tools, before=before)
             if served is not None:
                 reads = None if context.model is None else ModelReader(context.model, lease.turn_id)
                 context = replace(context, form=served.form, forms=served.form.nodes_context(reads))
@@ -646,6 +644,14 @@ class TurnServer:
             writes, trace_id=telemetry.current_trace_id(), language=heard.language, pathway=heard.pathway
         )
         return heard
+
+    async def _said_more(self, claim: Claim, heard: Classification) -> LikelyMeaning | None:
+        """Return what words that take something back say besides: that a fact is to be forgotten, what one is good for.
+
+        A request that they resemble is not made of them, only offered.
+        """
+        said = None if self.meanings is None else await self.meanings.of(claim, asked_in(claim), heard.language)
+        return said if said is not None and (said.offered or not said.request) else None
 
     async def _read_apart(self, claim: Claim) -> LikelyMeaning | None:
         """Return what the messages of a turn ask for each by itself, None if they are to be read as one."""
@@ -716,8 +722,8 @@ class TurnServer:
         writes: TurnWrites,
         trail: RunTrail,
         gate: ReportingGate,
-        hydration: Hydration | None,
         *,
+        hydration: Hydration | None,
         tools: ToolRegistry,
         before: Mapping[str, Any],
     ) -> TurnContext:
