@@ -42,8 +42,7 @@ _CANCEL: Final = frozenset({"cancel", "stop"})
 _DELETE: Final = frozenset({"delete", "remove"})
 _WORDS: Final = expression(r"^[\pL\pN' ,-]+$")
 _ANOTHER: Final = chat_expression(
-        lead = "por la" if half.group(1).lower() in _SPANISH_HALVES else "in the"
-        when = f"{lead} {_HALF_NAMED.get(part.lower(), part)}"
+    r"(?i)^(?:and\s+|y\s+)?(?:also\s+|tambien\s+)?(?:(?:pon|ponme|poneme|crea|set|make|create)\s+)?(?:another(?:\s+one)?|one\s+more|one|otro(?:\s+mas)?|uno\s+mas)\s+(?:(?:para|for)\s+)?(?P<rest>.+)$"
 )
 _TOO: Final = chat_expression(
     r"(?i)^(?:(?:oh|ah|uy)[\s,]+)?(?:(?:and|y|e)\s+(?:(?:also|tambien)\s+)?|(?:also|tambien)\s+)(?P<item>.+?)(?:\s+(?:too|also|tambien))?[\s.!]*$"
@@ -220,7 +219,8 @@ def time_alone(text: str) -> str:
     half = _HALF.match(unaccented(when)) or _HALF_ALONE.match(unaccented(when))
     if half is not None:  # the answer to "in the morning or in the evening?"
         part = when[slice(*half.span(1))]
-        when = f"{'por la' if half.group(1).lower() in _SPANISH_HALVES else 'in the'} {_HALF_NAMED.get(part.lower(), part)}"
+        lead = "por la" if half.group(1).lower() in _SPANISH_HALVES else "in the"
+        when = f"{lead} {_HALF_NAMED.get(part.lower(), part)}"
     return when if is_time(when) else ""
 
 
