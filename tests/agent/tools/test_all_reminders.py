@@ -13,8 +13,8 @@ from tests.support.agent.system import DONE, SUSPENDED, open_system
 @pytest.mark.parametrize(
     ("make", "words", "none"),
     [
-        ("remind me tomorrow at {} to call", "cancel all my reminders", "(There is nothing.)"),
-        ("recuérdame mañana a las {} llamar", "cancela todos mis recordatorios", "(No hay nada.)"),
+        ("remind me tomorrow at {} am to call", "cancel all my reminders", "(There is nothing.)"),
+        ("recuérdame mañana a las {} am llamar", "cancela todos mis recordatorios", "(No hay nada.)"),
     ],
 )
 async def test_all_reminders_are_cancelled_after_one_yes(tmp_path: Path, make: str, words: str, none: str) -> None:

@@ -106,7 +106,6 @@ _TEMPORARY: Final = re2.compile(
     r"evening|week|"
     r"weekend|time|once)|currently|hoy|esta (?:manana|tarde|noche|semana|vez)|este (?:fin de semana|momento|rato)|"
     r"ahora mismo|"
-    r"last (?:week|night|month)|anoche|(?:la semana|el mes) pasad[ao]|"
     r"ahorita|por ahora|de momento|por el momento|ayer|pasado manana|en este momento|un rato)\b"
 )
 _MORNING: Final = re2.compile(r"\b(?:la|las|cada|de) mananas?\b")
