@@ -46,7 +46,7 @@ def help_text(topic: str, language: Language, tools: ToolRegistry, forms: Sequen
         return tool_list(found, language)
     shown = [one for one in by_topic if one in TOPICS]
     lines = [f"- {say(f'help_{one}', language)}" for one in shown]
-    begins = [one.triggers[language][0] for one in forms if one.triggers.get(language)][:_MOST_FORMS]
+    begins = [(*one.triggers.get(language, ()), one.title[language])[0] for one in forms][:_MOST_FORMS]
     if begins:
         lines.append(f"- {say('help_forms', language, phrases=', '.join(begins))}")
     names = ", ".join(say("help_ask", language, topic=message(f"topic_{one}", language)) for one in shown)
