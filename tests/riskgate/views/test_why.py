@@ -91,7 +91,7 @@ def test_whom_it_goes_to_is_said_where_the_person_did_not_say_it() -> None:
     assert english(lines)[0] == f"You did not say to whom; it would go to {TO}."
     assert spanish(lines)[0] == f"No dijiste a quién; iría a {TO}."
     named = why("send an email to eve saying hello", "send_email", to=TO, subject="", body="hello")
-    assert english(named)[0] == f"You did not say {TO} yourself."
+    assert english(named)[0] == f"Your request does not say {TO}."
     assert "Something in this is not what you said." not in english(lines)
 
 
