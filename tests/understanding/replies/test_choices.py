@@ -180,8 +180,6 @@ def test_each_question_gets_the_answer_that_names_it(text: str, told: str):
                 "sí a la 22",
                 "yes to 222",
                 "sí a la primera la segunda",
-                "solo la primera",
-                "only the first",
                 "yes to the first, the second, yes",
                 "no cancelar la segunda",
                 "yes to the first if you must",
@@ -452,3 +450,23 @@ def test_numbers_that_were_drawn_are_the_ones_that_are_meant():
         read = read_choices(unclear, drawn)
         assert read is not None
         assert not read.answers
+
+
+def test_what_is_named_alone_with_only_is_the_one_that_is_wanted(subtests):
+    for text, told in {
+        "only the first": "yn",
+        "solo la primera": "yn",
+        "just trip-b.txt, please": "ny",
+        "solo el segundo": "ny",
+        "only compra.txt and trip-b.txt": "--?",
+        "only 2": "--?",
+        "only the other": "--?",
+        "solo el archivo": "none",
+        "only the first, but faster": "--?",
+        "no a ninguno": "nn",
+        "none of those": "nn",
+        "no to any of them": "nn",
+    }.items():
+        with subtests.test(text):
+            assert answers(text, FILES) == told
+    assert answers("only compra.txt", FILES[:1]) == "-?"

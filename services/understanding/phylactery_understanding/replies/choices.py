@@ -93,7 +93,7 @@ def may_choose(text: str) -> bool:
     if len(text) > _MAX_CHARACTERS or _QUESTION.search(text):
         return False
     words = plain_words(text)
-    named = {"yes", "no", "none", "but", *_GROUPS, *_PLACES}
+    named = {"yes", "no", "none", "but", "only", *_GROUPS, *_PLACES}
     return any(
         kind in named or kind.isdigit()
         for table in _tables()
@@ -228,7 +228,9 @@ def _is_over(part: _Part, *, speaks: bool) -> bool:
 
 
 def _is_no_place(kind: str, phrase: tuple[str, ...], last: str) -> bool:
-    """Return True if a number is how many, or a place how soon: 2 files, 2 of them, do it first."""
+    """Return True if a number is how many, or a place how soon: 2 files, 2 of them, only 2, do it first."""
+    if last == "only" and kind.isdigit():
+        return True
     if last.isdigit():
         return kind in _LEADING or any(table.get(phrase) in _THINGS for table in _tables())
     return last == "yes" and kind in {*_PLACES, "last"} and not any(word[0].isdigit() for word in phrase)
@@ -352,6 +354,8 @@ def _read(parts: Sequence[_Part], questions: Sequence[Question]) -> Choices | No
             follows = before is not None and before.speaks and before.names and before.speaks_first
             after.is_used, answer = True, after.said
             clear = clear and not after.unknown and not (follows and answer == "yes")
+        elif len(parts) == 1 and part.only and len(everything) > 1 and _names_one(part):
+            answer = "yes"
         else:
             answer = _inherited(before, part, after)
         if answer is None or named.unknown or not named.which or (named.only and answer == "no"):
@@ -363,6 +367,11 @@ def _read(parts: Sequence[_Part], questions: Sequence[Question]) -> Choices | No
         else:
             said.append((answer, named))
     return _answered(said, everything, clear=clear, speaks=any(part.speaks for part in parts))
+
+
+def _names_one(part: _Part) -> bool:
+    """Return True if a part names one question in one way, so that only that one is a yes to it and a no to others."""
+    return len(part.kinds) == 1 and len(part.which) == 1 and not part.which & {_REST, _OTHER}
 
 
 def _inherited(before: _Part | None, part: _Part, after: _Part | None) -> Said | None:

@@ -163,9 +163,7 @@ class ApprovalAnswers:
         return Question(values_of(info), does, number, is_open and info.state == PENDING)
 
     async def _says_enough(self, owner: Owner, thread_id: str, read: Choices, waiting: Mapping[str, StoredRun]) -> bool:
-        """Return True if words are for what waits: they answer it, or only name some right after it was asked."""
-        if read.answers:
-            return True
+        """Return True if words are for what waits: they say yes or no, or only name some right after it was asked."""
         if read.speaks or len(waiting) < _SEVERAL:
             return read.speaks and bool(waiting)
         newest = await self._runs.newest(owner, thread_id)
