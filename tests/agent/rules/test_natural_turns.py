@@ -22,6 +22,21 @@ def calls(text: str) -> list[tuple[str, dict[str, object]]]:
     return [(one[0].tool, one[0].args) for one in read_request(text, TOOLS).clauses]
 
 
+def test_a_list_is_kept_as_a_file_named_after_it(subtests):
+    for text, path, content in (
+        ("make a shopping list with milk, bread and eggs", "shopping-list.txt", "milk\nbread\neggs"),
+        ("make me a list of guests: Ana and Luis", "list-of-guests.txt", "Ana\nLuis"),
+        ("create a list of milk and eggs", "list.txt", "milk\neggs"),
+        ("haz una lista de la compra con leche, pan y huevos", "lista-de-la-compra.txt", "leche\npan\nhuevos"),
+        ("¿me haces una lista de tareas: ir al banco, coser?", "lista-de-tareas.txt", "ir al banco\ncoser"),
+    ):
+        with subtests.test(text):
+            assert calls(text) == [("write_file", {"path": path, "content": content})]
+    for text in ("make a list of my files", "haz una lista de mis archivos", "make a list with what I said"):
+        with subtests.test(text):
+            assert calls(text) == []
+
+
 @pytest.mark.parametrize(
     ("text", "path", "content"),
     [

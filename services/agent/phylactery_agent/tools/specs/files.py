@@ -40,6 +40,15 @@ _A_FILE_ES: Final = (
 _A_FILE_EN: Final = r"(?:(?:an?|the|new|text|file|list|note|document|called|named|another|,|in|to)[\s,]+)*"
 _WITH_ES: Final = r"(?:\s*:|,?\s+(?:con|que\s+(?:diga|ponga|contenga)|diciendo|y\s+pon(?:le)?|donde\s+ponga):?)\s+"
 _WITH_EN: Final = r"(?:\s*:|,?\s+(?:with|saying|containing|that\s+(?:says|reads|contains)|and\s+put):?)\s+"
+_LIST_ES: Final = (
+    r"(?:un|una|el|la|mi)\s+(?:nueva\s+)?(?P<path>lista(?:\s+(?:de|del|para)(?:\s+(?:el|la|los|las|mi))?\s+[\pL-]+)?)"
+    r"(?:\s*:|,?\s+(?:con|que\s+(?:diga|tenga|ponga|incluya)):?)\s+"
+)
+_LIST_EN: Final = r"(?:an?|the|my)\s+(?:new\s+)?(?P<path>(?:[\pL-]+\s+)?list)(?:\s*:|,?\s+(?:with|of|containing|that\s+(?:has|says)):?)\s+"
+_LIST_OF_EN: Final = (
+    r"(?:an?|the|my)\s+(?:new\s+)?(?P<path>list\s+(?:of|for)\s+(?:(?:the|my)\s+)?[\pL-]+)(?:\s*:|\s+with:?)\s+"
+)
+"""A list by what it is for. What is behind "of" is on it, unless more comes that is."""
 _DOWN_ES: Final = r"(?:escribe|escribir|apunta|apuntar|anota|anotar|pon)"
 _NOTE_ES: Final = r"(?:ap[uú]ntame|apunta|an[oó]tame|anota|ponme|a[nñ][aá]deme)"
 _DOWN_EN: Final = r"(?:write|note|jot|put)(?:\s+down)?"
@@ -108,6 +117,21 @@ def _dictated(args: Mapping[str, Any]) -> dict[str, Any] | None:
     return None if _OF_SOURCE.match(said) is not None else dict(args)
 
 
+_OF_KNOWN: Final = expression(
+    r"(?i)^(?:my|the|all|every\w*|what|these|those|it|that|mis?|los|las|el|la|tod[oa]s?|lo|est[aeo]s?|es[aeo]s?)\b"
+)
+"""How one thing is told that is known already and has to be looked up: a list of my files."""
+_ITEM_ENDS: Final = expression(r"(?i)\s*,\s*(?:(?:and|y|e)\s+)?|\s+(?:and|y|e)\s+")
+
+
+def _list_kept(args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a list as a file named after it, with a line for each thing on it; None if it is one of something else."""
+    content = _ITEM_ENDS.sub("\n", str(args["content"]).strip(" .!?"))
+    if any(mark in content for mark in '"«»“”`:?¿') or ("\n" not in content and _OF_KNOWN.match(content)):
+        return None
+    return {**args, "path": f"{'-'.join(str(args['path']).lower().split())}.txt", "content": content}
+
+
 READ_FILE: Final = ToolSpec(
     name="read_file",
     descriptions=in_each_language("tool_read_file"),
@@ -155,6 +179,9 @@ WRITE_FILE: Final = ToolSpec(
         ),
         Pattern("es", _CREATE_ES + r"\s+" + _A_FILE_ES + _FILE_NAME + _WITH_ES + _CONTENT, meant=_dictated),
         Pattern("en", _CREATE_EN + r"\s+" + _A_FILE_EN + _FILE_NAME + _WITH_EN + _CONTENT, meant=_dictated),
+        Pattern("es", r"(?:me\s+haces|" + _CREATE_ES + r")\s+" + _LIST_ES + _CONTENT, meant=_list_kept),
+        Pattern("en", _CREATE_EN + r"\s+" + _LIST_OF_EN + _CONTENT, meant=_list_kept),
+        Pattern("en", _CREATE_EN + r"\s+" + _LIST_EN + _CONTENT, meant=_list_kept),
         Pattern("es", _NOTE_ES + r"\s+en\s+" + _A_FILE_ES + _FILE_NAME + r"\s+" + _CONTENT, {"append": True}),
         Pattern("es", _DOWN_ES + r"\s+en\s+" + _A_FILE_ES + _FILE_NAME + r"\s+que\s+" + _CONTENT, {"append": True}),
         Pattern(
