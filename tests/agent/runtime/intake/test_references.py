@@ -138,7 +138,7 @@ async def test_where_nothing_was_done_there_is_nothing_to_take_back(ana):
     [
         ("wake me up in 20 mins", "actually make it 30", ""),
         ("recuérdame el lunes a las 8 de la mañana llamar a Ana", "no, perdona, el jueves", "Thursday"),
-        ("recuérdame llamar a Ana a las 8", "no, perdona, el jueves", "Thursday"),
+        ("recuérdame llamar a Ana a las 8 de la mañana", "no, perdona, el jueves", "Thursday"),
         ("ponme un recordatorio para el jueves: pagar la luz", "a las 5 d la tarde", "17:00"),
         ("remind me tomorrow at 8 am to call mom", "no, better at 9", "09:00"),
         ("acordame el viernes a las 8 de la noche la cena", "uy no, era el sabado", "Saturday"),

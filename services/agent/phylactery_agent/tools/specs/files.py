@@ -44,7 +44,10 @@ _LIST_ES: Final = (
     r"(?:un|una|el|la|mi)\s+(?:nueva\s+)?(?P<path>lista(?:\s+(?:de|del|para)(?:\s+(?:el|la|los|las|mi))?\s+[\pL-]+)?)"
     r"(?:\s*:|,?\s+(?:con|que\s+(?:diga|tenga|ponga|incluya)):?)\s+"
 )
-_LIST_EN: Final = r"(?:an?|the|my)\s+(?:new\s+)?(?P<path>(?:[\pL-]+\s+)?list)(?:\s*:|,?\s+(?:with|of|containing|that\s+(?:has|says)):?)\s+"
+_LIST_EN: Final = (
+    r"(?:an?|the|my)\s+(?:new\s+)?(?P<path>(?:[\pL-]+\s+)?list)"
+    r"(?:\s*:|,?\s+(?:with|of|containing|that\s+(?:has|says)):?)\s+"
+)
 _LIST_OF_EN: Final = (
     r"(?:an?|the|my)\s+(?:new\s+)?(?P<path>list\s+(?:of|for)\s+(?:(?:the|my)\s+)?[\pL-]+)(?:\s*:|\s+with:?)\s+"
 )
