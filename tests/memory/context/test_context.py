@@ -12,6 +12,8 @@ from phylactery.memory.v1 import memory_pb2, user_memory_pb2
 from phylactery_memory.context.model import READ_POLICY, Pathway, within
 from phylactery_memory.metrics import Metrics
 
+from tests.support.memory_keeper import Keeper
+
 TOOL, WEB = 3, 4
 Code = grpc.StatusCode
 
@@ -114,6 +116,34 @@ async def test_a_forgotten_memory_and_one_that_holds_no_more_are_in_no_context(k
     texts = [match.memory.text for match in (await ana.context(query="¿dónde vivo?")).memories]
     assert texts[0] == "Vivo en Quito"
     assert live.text not in texts
+
+
+async def test_where_the_person_lives_is_read_on_every_turn_and_stays_one_memory(kept, ana):
+    async def shown(who=ana, query="qué hora es"):
+        context = await who.context("TEXT_FAST_PATH", query=query)
+        return {field.name: field.text_value for field in context.profile}
+
+    page = await ana.say("x2", "Vivo en Roma", "ROLE_TOOL", thread="t0")
+    await ana.write("Vivo en Roma", lineage=[page], keep=True)
+    await ana.write("Mi hermana vive en Cusco", keep=True)
+    assert await shown() == {"name": "Ana"}
+    lima = (await ana.write("Vivo en Lima", lineage=[await ana.say("p2", "Vivo en Lima", thread="t0")])).memory
+    kept.clock.advance(5)
+    quito = (await ana.write("Me mudé a Quito", lineage=[await ana.say("p3", "Me mudé a Quito", thread="t0")])).memory
+    assert await shown() == {"city": "Quito", "name": "Ana"}
+    found = [match.memory.text for match in (await ana.context(query="¿dónde vivo?")).memories]
+    assert ("Me mudé a Quito" in found, lima.text in found) == (True, False)
+    assert [field.name for field in (await ana.profile()).fields] == ["name"]
+    assert await shown(kept.user("ben", "acme")) == await shown(kept.user("ana", "other")) == {}
+    await Keeper(ana).forget(quito.memory_id)
+    assert await shown() == {"name": "Ana"}
+    ended = "Ya no vivo en Lima"
+    for text in ("Vivo en Lima", ended):
+        kept.clock.advance(5)
+        await ana.write(text, lineage=[await ana.say(f"p{len(text)}", text, thread="t0")])
+        assert await shown() == ({"name": "Ana"} if text == ended else {"city": "Lima", "name": "Ana"})
+    await ana.set(city="Puno", lineage=[await ana.say("p9", "Pon Puno", thread="t0")])
+    assert await shown() == {"city": "Puno", "name": "Ana"}
 
 
 async def test_a_bad_request_names_its_fields(ana, refused):

@@ -108,7 +108,7 @@ async def test_each_statement_of_a_text_ends_alone_and_what_is_written_twice_is_
     assert await facts(keeper) == ["Me llamo Ana", "vivo en Lima", "tengo dos perros."]
     await told(kept, keeper, "me mudé a Cusco")
     assert await facts(keeper) == ["Me llamo Ana", "tengo dos perros.", "me mudé a Cusco"]
-    assert await fields(kept) == {"city": "Cusco", "name": "Ana"}
+    assert await fields(kept) == {"name": "Ana"}
 
 
 @pytest.mark.parametrize("source", [user_memory_pb2.MEMORY_SOURCE_TOOL, user_memory_pb2.MEMORY_SOURCE_WEB])
@@ -117,4 +117,4 @@ async def test_what_a_tool_or_a_page_says_is_over_is_not(kept, keeper, source):
     await keeper.write("ya no vivo en Lima", source=source, keep=True)
     await keeper.write("ya no me llames Pepe", source=source, keep=True)
     assert {"Llámame Pepe", "vivo en Lima"} <= {*await facts(keeper)}
-    assert await fields(kept) == {"city": "Lima", "name.preferred": "Pepe"}
+    assert await fields(kept) == {"name.preferred": "Pepe"}

@@ -40,9 +40,8 @@ def theirs(text):
         ("I'm vegan", "diet", "vegan"),
         ("Mi zona horaria es America/Lima", "timezone", "America/Lima"),
         ("Hola. ¿Qué tal? Mi cumpleaños es el 4 de mayo.", "birthday", "4 de mayo"),
-        ("Vivo en Lima", "city", "Lima"),
-        ("I live in Lima but my parents live in Cusco", "city", "Lima"),
-        ("mi zona horaria es Lima", "timezone", "Lima"),
+        ("mi zona horaria es lima", "timezone", "lima"),
+        ("Mi zona horaria es la de Buenos Aires", "timezone", "Buenos Aires"),
     ],
 )
 def test_a_stable_preference_of_the_person_goes_to_the_profile(text, field, value):
@@ -55,6 +54,8 @@ def test_a_stable_preference_of_the_person_goes_to_the_profile(text, field, valu
 @each_case(
     ("text", "kind", "attribute"),
     [
+        ("Vivo en Lima", Kind.FACT, "city"),
+        ("I live in Lima but my parents live in Cusco", Kind.FACT, "city"),
         ("Trabajo en Google", Kind.FACT, "employer"),
         ("Tengo dos perros", Kind.FACT, ""),
         ("My sister works at the hospital", Kind.FACT, ""),

@@ -304,7 +304,8 @@ def _recalled(memory: user_memory_pb2.Memory) -> Recalled:
 
 def _profile_value(field: profile_pb2.ProfileField) -> ProfileValue:
     value = getattr(field, field.WhichOneof("value") or "text_value")
-    return ProfileValue(field.name, value, _source(field.source), _trust(field.trust))
+    since_us = from_timestamp(field.valid_at)
+    return ProfileValue(field.name, value, _source(field.source), _trust(field.trust), since_us)
 
 
 def _source(source: user_memory_pb2.MemorySource.ValueType) -> str:

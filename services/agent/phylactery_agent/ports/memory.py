@@ -138,12 +138,13 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class ProfileValue:
-    """One lasting fact about the person, and its source, which is never a tool or the web."""
+    """One lasting fact about the person since when it holds, and its source, which is never a tool or the web."""
 
     name: str
     value: str | float | bool
     source: str
     trust: str
+    valid_us: int = 0
 
 
 @dataclass(frozen=True, slots=True)

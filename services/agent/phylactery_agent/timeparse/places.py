@@ -14,6 +14,7 @@ from zoneinfo import available_timezones
 
 from phylactery_understanding.language.text import fold
 
+from phylactery_agent.ports import ProfileValue
 from phylactery_agent.rules.expressions import expression
 
 _NAMES: Final[Mapping[str, str]] = {
@@ -69,9 +70,11 @@ ABBREVIATIONS: Final[Mapping[str, str]] = {
 }
 _ANY_TIME_OF_YEAR: Final = frozenset({"utc", "gmt", "et", "ct", "pt"})
 _STATED: Final = expression(
-    r"^(?:i(?:['’]m)?\s+(?:now\s+)?liv(?:e|ing)\s+in|(?:yo\s+)?(?:ahora\s+)?vivo\s+en|my\s+time\s?zone\s+is"
+    r"^(?:i(?:['’]m)?\s+(?:now\s+)?liv(?:e|ing)\s+in|(?:yo\s+)?(?:ahora\s+)?vivo\s+en"
+    r"|i(?:['’]ve)?\s+(?:just\s+)?moved\s+to|(?:ya\s+)?me\s+(?:he\s+mudado|mude)\s+a|my\s+time\s?zone\s+is"
     r"|mi\s+(?:zona\s+horaria|huso\s+horario)\s+es)\s+(?:la\s+de\s+)?([\pL _/-]+?)(?:\s+(?:now|ahora))?[.! ]*$"
 )
+_TELLS_ZONE: Final = ("city", "timezone")
 _ROOTS: Final = ("Africa/", "America/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/", "Pacific/")
 
 
@@ -83,10 +86,10 @@ def zone_of_place(name: str) -> str:
     return PLACES.get(plain) or _cities().get(plain, "")
 
 
-def zone_told(facts: Iterable[tuple[str, object]]) -> str:
-    """Return the zone of what a person told of themselves by name: their zone, else their city's; empty if unknown."""
-    told = {name: str(value) for name, value in facts if name in {"timezone", "city"}}
-    return next(filter(None, (zone_of_place(told.get(name, "")) for name in ("timezone", "city"))), "")
+def zone_told(facts: Iterable[ProfileValue]) -> str:
+    """Return the zone that a person told last of themselves, as theirs or by their city; empty if none is known."""
+    told = [(one.valid_us, one.name, zone_of_place(str(one.value))) for one in facts if one.name in _TELLS_ZONE]
+    return max((one for one in told if one[2]), default=(0, "", ""))[2]
 
 
 def zone_stated(text: str) -> str:

@@ -21,13 +21,15 @@ from phylactery_memory.context.model import (
 from phylactery_memory.memories.service import Match, Matches, Memories
 from phylactery_memory.memories.store import Filter
 from phylactery_memory.metrics import Metrics
-from phylactery_memory.profile.model import Profile, ProfileField
+from phylactery_memory.profile.model import Profile, ProfileField, fits
 from phylactery_memory.profile.service import Profiles
 from phylactery_memory.transcript.model import Message, Page
 from phylactery_memory.transcript.service import Transcript
 
 _MOST_MATCHES = 100
 """The maximum number of matches of one search."""
+_RESIDENCE = "city"
+"""The attribute that is read on every turn though it stays a memory: the agent tells the person's time by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +73,22 @@ class Contexts:
             return Context()
         found: Matches | None
         if policy.memories and asked.query.strip():
-            page, profile, found = await asyncio.gather(
+            page, profile, residence, found = await asyncio.gather(
                 self._window(owner, asked, policy),
                 self._profile(owner, policy),
+                self._residence(owner, policy),
                 self._search(owner, asked.query, policy),
             )
         else:
-            page, profile = await asyncio.gather(self._window(owner, asked, policy), self._profile(owner, policy))
+            page, profile, residence = await asyncio.gather(
+                self._window(owner, asked, policy), self._profile(owner, policy), self._residence(owner, policy)
+            )
             query = query_of(page.messages) if policy.memories else ""
             found = await self._search(owner, query, policy) if query.strip() else None
         return Context(
             messages=page.messages[::-1],
             memories=_chosen(found.matches, asked.thread_id, page, profile, policy) if found else (),
-            profile=profile.fields,
+            profile=_with(profile.fields, residence),
             older_messages=bool(page.next_before),
             searched=found is not None,
             embedding_skipped=found.embedding_skipped if found else "",
@@ -97,10 +102,33 @@ class Contexts:
     async def _profile(self, owner: Principal, policy: ReadPolicy) -> Profile:
         return await self._profiles.get(owner) if policy.profile else Profile()
 
+    async def _residence(self, owner: Principal, policy: ReadPolicy) -> ProfileField | None:
+        """Return where the person said that they live, as a field; it is searched for and listed as their memory."""
+        told = await self._memories.told(owner, _RESIDENCE) if policy.profile else None
+        if told is None or not fits(_RESIDENCE, told[1]):
+            return None
+        memory, city = told
+        return ProfileField(
+            name=_RESIDENCE,
+            value=city,
+            source=memory.source,
+            trust=memory.trust,
+            lineage=memory.lineage,
+            memory_id=memory.memory_id,
+            valid_us=memory.valid_us,
+        )
+
     async def _search(self, owner: Principal, query: str, policy: ReadPolicy) -> Matches:
         # More than are shown, because some may be in the window or the profile already.
         limit = min(policy.memories + policy.messages, _MOST_MATCHES)
         return await self._memories.search(owner, query, limit, Filter(at_us=self._memories.clock.now_us()))
+
+
+def _with(fields: Sequence[ProfileField], other: ProfileField | None) -> Sequence[ProfileField]:
+    """Return fields by name with another one, unless they have one of its name."""
+    if other is None or any(field.name == other.name for field in fields):
+        return fields
+    return sorted((*fields, other), key=lambda field: field.name)
 
 
 def _chosen(

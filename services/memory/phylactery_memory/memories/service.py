@@ -340,6 +340,20 @@ class Memories:
         page = found[:count]
         return MemoryPage(page, page[-1].number if len(found) > count else 0)
 
+    async def told(self, owner: Principal, attribute: str) -> tuple[Memory, str] | None:
+        """Return the memory in which the person said what an attribute of theirs holds now, and its value.
+
+        Raise PermissionDenied, Unavailable.
+        """
+        owner.require(Role.CALLER)
+        now_us = self.clock.now_us()
+        facts = await self._store.read(owner, lambda shelf: shelf.facts(THE_USER, attribute)) or []
+        for fact in reversed(facts):
+            slot = slot_in(fact.text, attribute) if fact.valid_us <= now_us < fact.invalid_us else None
+            if slot is not None and not slot.ends and fact.trust >= Trust.USER:
+                return fact, slot.value
+        return None
+
     async def update(self, owner: Principal, memory_id: str, etag: str, change: Change) -> Memory:
         """Change a memory if it is unchanged since the caller read it; a new text supersedes it as a new memory.
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from itertools import islice
 from typing import Any, Final
+from zoneinfo import available_timezones
 
 import re2
 
@@ -177,7 +179,7 @@ _SLOTS: Final = tuple(
             "birthday",
             r"my birthday(?:'s| is)(?: on)?|i was born on|mi cumpleanos es(?: el)?|cumplo (?:anos )?el|naci el",
         ),
-        ("timezone", r"my time ?zone(?:'s| is)|mi (?:zona horaria|huso horario) es"),
+        ("timezone", r"my time ?zone(?:'s| is)|mi (?:zona horaria|huso horario) es(?: la de)?"),
     )
 )
 _FAVOURITE: Final = (
@@ -297,7 +299,7 @@ _CHOICES: Final[tuple[tuple[str, Any, Mapping[str, str], str], ...]] = (
 _WANTS_EMOJIS: Final = re2.compile(
     r"^(?:i (?:like|love|want)|(?:always |please |you can )*use|me gustan|quiero|usa|puedes usar)"
 )
-_STABLE_ATTRIBUTES: Final = frozenset({"name", "name.preferred", "timezone", "birthday", "city"})
+_STABLE_ATTRIBUTES: Final = frozenset({"name", "name.preferred", "timezone", "birthday"})
 _ENDED: Final = tuple(
     (attributes, _rule(*patterns))
     for attributes, patterns in (
@@ -527,6 +529,12 @@ def _is_place(value: str, sentence: str) -> bool:
     return len(parts) <= _MOST_LOWER_WORDS and not any(word in STOP_WORDS for word in plainly)
 
 
+@cache
+def _zone_cities() -> frozenset[str]:
+    """Return the cities that time zones are named after."""
+    return frozenset(plain(name.rpartition("/")[2]) for name in available_timezones() if "/" in name)
+
+
 def _is_of_its_kind(attribute: str, value: str, sentence: str) -> bool:
     """Return True if a value is what its attribute holds: a name, a place, a date, a zone."""
     match attribute:
@@ -539,7 +547,8 @@ def _is_of_its_kind(attribute: str, value: str, sentence: str) -> bool:
         case "birthday":
             return _DAY.match(plain(value)) is not None
         case "timezone":
-            return _ZONE.match(value) is not None or (value[:1].isupper() and _is_place(value, sentence))
+            named = value[:1].isupper() or plain(value).replace(" ", "_") in _zone_cities()
+            return _ZONE.match(value) is not None or (named and _is_place(value, sentence))
         case _:  # a favourite
             words = plain(value).split()
             begins = value[:1].isupper() or words[0] not in STOP_WORDS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from phylactery_agent.ports import ProfileValue
 from phylactery_agent.timeparse.places import zone_of_place, zone_stated, zone_told
 
 from tests.support.agent.system import DONE, open_system
@@ -27,10 +28,15 @@ def test_only_what_a_person_states_of_themselves_sets_the_zone(subtests: pytest.
             assert zone_stated(text) == ""
 
 
-def test_the_zone_that_was_told_goes_before_the_citys() -> None:
-    assert zone_told([("city", "Lima"), ("name", "Madrid")]) == "America/Lima"
-    assert zone_told([("city", "Lima"), ("timezone", "Europe/Madrid")]) == "Europe/Madrid"
-    assert zone_told([("timezone", "nowhere")]) == ""
+def test_the_zone_that_was_told_last_is_the_persons_by_its_name_or_by_their_city() -> None:
+    def told(name: str, value: str, at: int = 0) -> ProfileValue:
+        return ProfileValue(name, value, "user", "user", at)
+
+    assert zone_told([told("city", "Lima"), told("name", "Madrid", 9)]) == "America/Lima"
+    assert zone_told([told("city", "Lima", 1), told("timezone", "Europe/Madrid", 1)]) == "Europe/Madrid"
+    assert zone_told([told("city", "Lima", 2), told("timezone", "Europe/Madrid", 1)]) == "America/Lima"
+    assert zone_told([told("city", "Lima", 1), told("timezone", "nowhere", 2)]) == "America/Lima"
+    assert zone_told([told("timezone", "nowhere")]) == ""
 
 
 async def test_reminders_are_set_in_the_zone_the_person_told_and_asked_about_where_two_times_are_meant(
@@ -51,6 +57,10 @@ async def test_reminders_are_set_in_the_zone_the_person_told_and_asked_about_whe
         )  # of the reminder asked about, not of the one before
         assert completed.pending_approval.tool == "create_reminder"
         assert not completed.pending_approval.also
+        await ana.say("ahora vivo en Madrid", "t2")
+        await ana.say("recuérdame mañana a las 10 de la noche mirar el horno", "t3")
+        assert "(Europe/Madrid): mirar el horno" in (await ana.say("qué recordatorios tengo", "t4")).reply.text
+        assert "Madrid" in (await ana.say("¿dónde vivo?", "t5")).reply.text
         bob = opened.person("bob")
         await bob.say("recuérdame mañana a las 8 de la noche llamar a Eva")
         assert "20:00 (UTC): llamar a Eva" in (await bob.say("qué recordatorios tengo")).reply.text

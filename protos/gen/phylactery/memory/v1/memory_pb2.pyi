@@ -374,7 +374,10 @@ class BuildContextResponse(_message.Message):
 
     @_builtins.property
     def profile(self) -> _containers.RepeatedCompositeFieldContainer[_profile_pb2.ProfileField]:
-        """profile are the current fields, by name. None comes from a tool or the web."""
+        """profile are the current fields, by name. None comes from a tool or the web. With them is "city", the place where the
+        user last said that they live, unless a field has that name; it is no field of the profile but is kept as the memory
+        that memory_id names, and that memory may be among memories too.
+        """
 
     def __init__(
         self,

@@ -202,12 +202,13 @@ class RecalledMemory(TypedDict):
 
 
 class ProfileFact(TypedDict):
-    """One lasting fact about the person, and its source."""
+    """One lasting fact about the person since when it holds, and its source."""
 
     name: str
     value: str | float | bool
     source: str
     trust: str
+    valid_us: NotRequired[int]
 
 
 class TurnState(TypedDict):
@@ -423,4 +424,7 @@ def _memories(read: Hydration) -> list[RecalledMemory]:
 
 
 def _profile(read: Hydration) -> list[ProfileFact]:
-    return [ProfileFact(name=f.name, value=f.value, source=f.source, trust=f.trust) for f in read.profile]
+    return [
+        ProfileFact(name=f.name, value=f.value, source=f.source, trust=f.trust, valid_us=f.valid_us)
+        for f in read.profile
+    ]

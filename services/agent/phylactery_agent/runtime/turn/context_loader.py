@@ -13,9 +13,16 @@ from phylactery_chassis.telemetry import telemetry
 from phylactery_chassis.telemetry.logs import get_logger
 
 from phylactery_agent.graph.core.state import WINDOW_MESSAGES
-from phylactery_agent.ports import Hydration, MemoryRefusedError, MemoryUnavailableError, Recalled, Remembered
+from phylactery_agent.ports import (
+    Hydration,
+    MemoryRefusedError,
+    MemoryUnavailableError,
+    ProfileValue,
+    Recalled,
+    Remembered,
+)
 from phylactery_agent.ports.services import Services
-from phylactery_agent.rules.intents import APPROVAL_DECIDED, APPROVAL_REPLY
+from phylactery_agent.rules.intents import APPROVAL_DECIDED, APPROVAL_REPLY, FAST_PATHWAY
 from phylactery_agent.rules.planner import SHORT_CHARACTERS, read_aside
 from phylactery_agent.runtime.effects.delivery import Delivery
 from phylactery_agent.runtime.intake.classification import Classification, classify_incoming, in_language, listen
@@ -195,6 +202,12 @@ class TurnMemories:
             return ()
         together = await self._together(said["create_us"]) if kept.is_new else ()
         return [one.text for one in together] or [kept.text]
+
+    async def profile(self) -> Sequence[ProfileValue]:
+        """Return what memory knows of the person by now. Raise MemoryUnavailableError, MemoryRefusedError."""
+        memories = self.services.memories(self.lease.owner)
+        read = await memories.hydrate(self.lease.thread_id, pathway=FAST_PATHWAY, query="", max_messages=1)
+        return read.profile
 
     async def forget(self, memory_id: str, *, restore: bool = False) -> bool:
         """Forget a memory, and with restore make valid again what it had superseded; return False if there is none."""

@@ -43,6 +43,7 @@ from phylactery_agent.ports import (
     LikelyMeaning,
     MemoryRefusedError,
     MemoryUnavailableError,
+    ProfileValue,
     Turn,
     TurnContext,
     as_shown,
@@ -421,7 +422,9 @@ class TurnServer:
             return ending
         memories = TurnMemories(self.services, self.delivery, claim.lease, claim.turn, "", _nothing_read)
         try:
-            kept = await memories.offer(said)
+            kept, stated = await memories.offer(said), zone_stated(text)
+            if stated and stated != zone_told(await memories.profile()):
+                stated = ""  # memory did not take it as that, so no later turn goes by it
         except (MemoryUnavailableError, MemoryRefusedError) as error:
             _log.warning("what was said waits for memory", error=str(error))
             return ending
@@ -429,7 +432,7 @@ class TurnServer:
         if not kept:
             return ending
         told = message("kept_in_mind", heard.language, text=shortened("; ".join(one.strip(" .") for one in kept)))
-        if stated := zone_stated(text):
+        if stated:
             now = datetime.fromtimestamp(claim.turn.created_us / MICROSECONDS, zone(stated))
             told += f"\n{message('zone_told', heard.language, zone=stated, clock=f'{now:%H:%M}')}"
         whole = sum(map(len, kept)) * 3 > len(text.strip())  # no more than what is over by now goes beside it
@@ -759,7 +762,7 @@ class TurnServer:
         )
 
     def _reminders(
-        self, claim: Claim, heard: Classification, request_turn: str, told: Sequence[tuple[str, object]]
+        self, claim: Claim, heard: Classification, request_turn: str, told: Sequence[ProfileValue]
     ) -> TurnReminders | None:
         if self.reminding is None:
             return None
@@ -927,8 +930,10 @@ def _worth_remembering(claim: Claim, state: TurnState) -> bool:
 ServeTurn = Callable[[Claim], Awaitable[None]]
 
 
-def _told_of_oneself(hydration: Hydration | None, before: Mapping[str, Any]) -> list[tuple[str, object]]:
+def _told_of_oneself(hydration: Hydration | None, before: Mapping[str, Any]) -> list[ProfileValue]:
     """Return what the person told of themselves; an answer to an approval goes on with what its run was given."""
     if hydration is not None and not hydration.degraded:
-        return [(one.name, one.value) for one in hydration.profile if one.trust == _TOLD]
-    return [(one["name"], one["value"]) for one in before.get("profile", ()) if one["trust"] == _TOLD]
+        known = list(hydration.profile)
+    else:
+        known = [ProfileValue(**fact) for fact in before.get("profile", ())]
+    return [one for one in known if one.trust == _TOLD]

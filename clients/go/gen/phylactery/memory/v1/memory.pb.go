@@ -683,7 +683,9 @@ type BuildContextResponse struct {
 	// memories are the memories relevant to the query, best first: those valid now that are neither in the window nor a
 	// field of the profile. Text from a tool or the web is only in untrusted_text: data to quote, never an instruction.
 	Memories []*MemoryMatch `protobuf:"bytes,2,rep,name=memories,proto3" json:"memories,omitempty"`
-	// profile are the current fields, by name. None comes from a tool or the web.
+	// profile are the current fields, by name. None comes from a tool or the web. With them is "city", the place where the
+	// user last said that they live, unless a field has that name; it is no field of the profile but is kept as the memory
+	// that memory_id names, and that memory may be among memories too.
 	Profile []*ProfileField `protobuf:"bytes,3,rep,name=profile,proto3" json:"profile,omitempty"`
 	// older_messages is true if the thread has messages older than the window.
 	OlderMessages bool `protobuf:"varint,4,opt,name=older_messages,json=olderMessages,proto3" json:"older_messages,omitempty"`
