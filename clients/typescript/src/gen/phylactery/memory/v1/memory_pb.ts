@@ -339,7 +339,9 @@ export type BuildContextResponse = Message$1<"phylactery.memory.v1.BuildContextR
   memories: MemoryMatch[];
 
   /**
-   * profile are the current fields, by name. None comes from a tool or the web.
+   * profile are the current fields, by name. None comes from a tool or the web. With them is "city", the place where the
+   * user last said that they live, unless a field has that name; it is no field of the profile but is kept as the memory
+   * that memory_id names, and that memory may be among memories too.
    *
    * @generated from field: repeated phylactery.memory.v1.ProfileField profile = 3;
    */
