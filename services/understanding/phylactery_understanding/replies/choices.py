@@ -370,8 +370,8 @@ def _read(parts: Sequence[_Part], questions: Sequence[Question]) -> Choices | No
 
 
 def _names_one(part: _Part) -> bool:
-    """Return True if a part names one question in one way, so that only that one is a yes to it and a no to others."""
-    return len(part.kinds) == 1 and len(part.which) == 1 and not part.which & {_REST, _OTHER}
+    """Return True if a part names one question in one way and leaves none out: only b.txt, not all but only b.txt."""
+    return len(part.kinds) == 1 and len(part.which) == 1 and not part.which & {_REST, _OTHER} and not part.but
 
 
 def _inherited(before: _Part | None, part: _Part, after: _Part | None) -> Said | None:
