@@ -155,6 +155,20 @@ async def test_words_that_only_name_some_approve_nothing_and_are_asked_about_by_
     assert (written(system, ana), await open_ones(ana)) == ("a", 0)
 
 
+async def test_only_one_of_several_runs_that_one_and_other_words_with_only_run_nothing(
+    system: System, subtests: pytest.Subtests
+) -> None:
+    doubtful = ("only b.txt, no wait", "only not b.txt", "only b.txt if Ana agrees", "solo b.txt y nada más")
+    unnamed = ("only d.txt", "only b.txt?", "only all but b.txt")
+    for words in ("only b.txt", "solo b.txt, por favor", *doubtful, *unnamed):
+        with subtests.test(words):
+            ana = system.person(f"only{next(_numbers)}", "local")
+            card = (await ana.say(f"{A} and {B} and {C}")).pending_approval
+            await ana.say(words, shown_approvals=shown(card))
+            sure = words not in doubtful + unnamed
+            assert (written(system, ana), await open_ones(ana)) == (("b", 0) if sure else ("", 3))
+
+
 @pytest.mark.parametrize("apart", [True, False])
 @pytest.mark.parametrize(
     "words", ["maybe a.txt, no to the second", "sí a la primera pero con cuidado, no a la segunda", "ok, no to b.txt"]
