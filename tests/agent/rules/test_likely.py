@@ -76,6 +76,18 @@ def test_what_no_tool_does_is_refused_with_the_nearest_possible_thing():
     assert likely("cuéntame un chiste de los tuyos", Said(), TOOLS).key == "cannot_joke"
 
 
+def test_a_reminder_that_cannot_repeat_so_is_told_how_one_repeats_and_no_word_of_its_text_is_lost():
+    for text in ("recuérdame cada 3 horas beber agua", "remind me on the first monday of every month to pay rent"):
+        assert likely(text, Said(), TOOLS).key == "ask_repeat"
+    assert likely("remind me to drink water", Said(), TOOLS).key == "ask_when"
+    for text in ("take vitamin d", "drop by", "look around"):
+        for asked in (f"remind me at 8pm to {text}", f"remind me to {text} at 8pm"):
+            assert [one[0].args["text"] for one in read_request(asked, TOOLS).clauses] == [text]
+    for left in ("remind me in two days n a half to call", "recuérdame en dos días y medio mirar el correo"):
+        assert not read_request(left, TOOLS).clauses
+        assert not likely(left, Said(), TOOLS).request
+
+
 def test_a_file_is_named_by_what_was_shown_and_never_made_up():
     assert file_named("the groceries one", SHOWN.shown) == "groceries.txt"
     assert file_named("the grocery list", ("a.txt",)) == ""

@@ -176,7 +176,7 @@ def test_talk_is_no_half_understood_request(text: str) -> None:
         ("insert hello on line 3 in a.txt", "beside"),
         ("write me a poem in poem.txt", "beside"),
         ("put a.txt in b.txt", "copy"),
-        ("remind me to call mom tomorow at 9 am", "which_time"),
+        ("remind me to call mom tomorrw at 9 am", "which_time"),
         ("recuérdame pagar el gas mañna a las 9 de la mañana", "which_time"),
         ("remind me to call mom this weekend at 10", "which_time"),
         ("recuérdame pagar el gas el mes que viene a las 9", "which_time"),

@@ -6,6 +6,7 @@ import itertools
 from datetime import datetime
 
 import pytest
+from phylactery_agent.rules.expressions import expression
 from phylactery_agent.timeparse.phrases import WhenError, changed_time, is_time, resolve
 from phylactery_agent.timeparse.recurrence import (
     Rule,
@@ -17,6 +18,7 @@ from phylactery_agent.timeparse.recurrence import (
     to_us,
     zone,
 )
+from phylactery_agent.timeparse.vocabulary import when_expression
 
 from tests.support.cases import each_case
 
@@ -60,6 +62,12 @@ def said(text: str, **changes: object) -> tuple[str, str]:
         ("a las nueve y media de la noche", "2026-11-22 21:30"),
         ("a las 9 menos cuarto de la mañana", "2026-11-23 08:45"),
         ("al mediodía", "2026-11-22 12:00"),
+        ("el martes a mediodia", "2026-11-24 12:00"),
+        ("a las 20 h", "2026-11-22 20:00"),
+        ("dec 24 at 6pm", "2026-12-24 18:00"),
+        ("el 6 de ene a las 8 am", "2027-01-06 08:00"),
+        ("tommorow at noon", "2026-11-23 12:00"),
+        ("at quarter past 8 tonite", "2026-11-22 20:15"),
         ("tomorrow at 9am", "2026-11-23 09:00"),
         ("tomorrow at 12 am", "2026-11-23 00:00"),
         ("tomorrow at 12 pm", "2026-11-23 12:00"),
@@ -100,6 +108,9 @@ def test_a_time_is_understood_in_both_languages(text: str, due: str) -> None:
         ("every day at 9 am", "2026-11-23 09:00", "FREQ=DAILY"),
         ("every friday at 6 pm", "2026-11-27 18:00", "FREQ=WEEKLY;BYDAY=FR"),
         ("every weekday at 8:30 am", "2026-11-23 08:30", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR"),
+        ("cada noche a las 10", "2026-11-22 22:00", "FREQ=DAILY"),
+        ("todas las mañanas a las 7 y media", "2026-11-23 07:30", "FREQ=DAILY"),
+        ("every evening at half past eight", "2026-11-22 20:30", "FREQ=DAILY"),
         ("every other week", "2026-11-23 09:00", "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO"),
         ("every 3 months", "2026-11-23 09:00", "FREQ=MONTHLY;INTERVAL=3"),
         ("on the 1st of every month", "2026-12-01 09:00", "FREQ=MONTHLY"),
@@ -136,6 +147,8 @@ def test_a_rule_beside_the_words_repeats_them_and_two_are_refused() -> None:
         ("mañana 2027-01-01", "TIME_NOT_UNDERSTOOD"),
         ("mañana a las 12 de la noche", "TIME_NOT_UNDERSTOOD"),
         ("cada 500 días", "TIME_NOT_UNDERSTOOD"),
+        ("every morning", "TIME_NOT_UNDERSTOOD"),
+        ("next monday at 9 am", "TIME_NOT_UNDERSTOOD"),
         ("2099-01-01", "TIME_NOT_UNDERSTOOD"),
         ("0001-01-01T00:00+14:00", "TIME_PAST"),
         ("hoy a las 9 de la mañana", "TIME_PAST"),
@@ -187,6 +200,11 @@ def test_a_monthly_day_that_some_months_lack_is_asked_about() -> None:
         with pytest.raises(WhenError) as refused:
             said(text)
         assert refused.value.code == "DAY_NOT_IN_ALL_MONTHS"
+
+
+def test_the_expressions_of_times_name_nothing_but_the_time() -> None:
+    for last in (True, False):
+        assert expression(when_expression(last=last)).groupindex == {"when": 1}
 
 
 def test_hostile_text_is_read_in_linear_time() -> None:

@@ -73,8 +73,8 @@ async def approved(person, answer):
 
 
 SEVERAL = (
-    ("remind me tomorrow at {} to {}", "cancel all my reminders", "undo", "The reminder “{}” is set again."),
-    ("recuérdame mañana a las {} {}", "cancela todos mis recordatorios", "deshaz", "«{}» vuelve a estar puesto."),
+    ("remind me tomorrow at {} am to {}", "cancel all my reminders", "undo", "The reminder “{}” is set again."),
+    ("recuérdame mañana a las {} am {}", "cancela todos mis recordatorios", "deshaz", "«{}» vuelve a estar puesto."),
 )
 
 

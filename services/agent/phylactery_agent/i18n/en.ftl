@@ -196,6 +196,7 @@ ask_topic = What shall I look for? For example: search for “bread”
 ask_append = What shall I add, and to which file? For example: add milk to shopping.txt
 ask_write = What shall I write, and to which file? For example: write "call Bob" to plan.txt
 ask_when = When shall I remind you? Say it all together, for example: remind me to call Ana tomorrow at 9 am
+ask_repeat = I can repeat a reminder by days, weeks, months or years, on days of the week or one day of the month. Say it for example as: remind me to call Ana every monday at 9 am
 ask_reminder = Which reminder do you mean? For example: cancel the reminder to water the plants
 ask_time_half_unsaid = “{ $when }”: in the morning or in the evening? Say which, for example: in the evening
 ask_day_not_in_all_months = “{ $when }”: not every month has that day. Say the 28th or an earlier day, or one date

@@ -194,6 +194,7 @@ ask_topic = ¿Qué busco? Por ejemplo: busca «pan»
 ask_append = ¿Qué añado, y a qué archivo? Por ejemplo: añade leche a compra.txt
 ask_write = ¿Qué escribo, y en qué archivo? Por ejemplo: escribe "llamar a Luis" en plan.txt
 ask_when = ¿Cuándo te lo recuerdo? Dilo todo junto, por ejemplo: recuérdame llamar a Ana mañana a las 9 de la mañana
+ask_repeat = Puedo repetir un recordatorio por días, semanas, meses o años, en días de la semana o un día del mes. Dilo por ejemplo así: recuérdame llamar a Ana cada lunes a las 9 de la mañana
 ask_reminder = ¿Qué recordatorio quieres decir? Por ejemplo: cancela el recordatorio de regar las plantas
 ask_time_half_unsaid = «{ $when }»: ¿de la mañana o de la tarde? Dime cuál, por ejemplo: de la tarde
 ask_day_not_in_all_months = «{ $when }»: no todos los meses tienen ese día. Di el 28 o uno anterior, o una fecha

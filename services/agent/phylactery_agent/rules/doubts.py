@@ -15,7 +15,7 @@ from phylactery_understanding.requests.model import Fault
 from phylactery_understanding.requests.parser import parse
 
 from phylactery_agent.rules.expressions import expression
-from phylactery_agent.rules.spelling import chat_expression, unaccented
+from phylactery_agent.rules.spelling import chat_expression, misspells_day, unaccented
 from phylactery_agent.timeparse.phrases import is_time
 from phylactery_agent.timeparse.vocabulary import PLACE
 
@@ -46,14 +46,19 @@ _ARTICLES: Final = frozenset({"the", "my", "our", "la", "el", "mi", "al", "nuest
 _DICTATED: Final = ("content", "body")
 """Arguments that hold a text as the person dictates it."""
 _OF_TIME: Final = chat_expression(
-    r"(?is)^(?:(?:(?:y|and|or|o|menos)\s+(?:[0-9]+|media|cuarto|half|quarter)|(?:until|till|except|but\s+not|starting|ish|excepto|salvo|hasta"
+    r"(?is)^(?:(?:(?:y|and|n|or|o|menos)\s+(?:[0-9]+|medi[oa]|pico|cuarto|(?:a\s+)?(?:half|quarter)|so)\b|(?:until|till|except|but\s+not|starting|ish|excepto|salvo|hasta"
     r"|a\s+partir|menos)\b|hora\s+de|(?:in|en)\s+"
     + PLACE
-    + r"|(?:ist|jst|aest|aedt|nzst|msk|art|brt|clt|pet|cot|wet|eet)\b).*"
-    r"|.*\s(?:before|after|between|until|till|by|from|around|about|and|or|at|antes(?:\s+de(?:\s+las?)?)?|despues(?:\s+de(?:\s+las?)?)?|entre"
-    r"|hasta|desde|para|sobre|y|o|a|de))$"
+    + r"|(?:ist|jst|aest|aedt|nzst|msk|art|brt|clt|pet|cot|wet|eet)\b|(?:cada|tod[oa]s|every|each)\s).*)$"
 )
-"""What is left of a time in a reminder's text: until friday, y 10, EST to join, call Eva before."""
+"""What begins a reminder's text and belongs to its time: until friday, y 10, EST to join, every full moon."""
+_DANGLES: Final = expression(
+    r"(?is)^.*\s(?:before|after|between|until|till|by|from|around|about|and|or|at|antes(?:\s+de(?:\s+las?)?)?|despues(?:\s+de(?:\s+las?)?)?|entre"
+    r"|hasta|desde|para|sobre|y|o|a|de)$"
+)
+"""What ends a reminder's text and belongs to the time after it: call Eva before. A "d" alone ends a vitamin."""
+_LED: Final = expression(r"(?i)^(?:at|in|on|a\s+las?|en|dentro)\s")
+"""A time that has its own preposition, so that the one before it belongs to the text: drop by at 9."""
 _CONTENTS: Final = expression(
     r"(?is)^(?:(?:all|everything)\s+)?(?:(?:the\s+)?(?:whole\s+)?(?:contents?|text)\s+(?:of|from|in)\s"
     r"|what(?:['’]?s|\s+is|\s+stands)\s+in\s"
@@ -127,7 +132,7 @@ def doubt_of_content(args: Mapping[str, Any], clause: str) -> str:
     if any(value.strip().lower() in _SAME for value in said.values()):
         return WHAT_CONTENT
     if "when" in args:
-        return _doubt_of_time(str(args["when"]), said.get("text", ""))
+        return _doubt_of_time(str(args["when"]), said.get("text", ""), clause)
     path = str(args.get("path", ""))
     if "content" in args and _BARE.match(path) is not None and _stands_for_file(path, clause):
         return WHICH_FILE
@@ -154,10 +159,13 @@ def _is_quoted(value: str, clause: str) -> bool:
     return any(one.kind is Kind.QUOTE and one.raw == value for one in tokenize(clause))
 
 
-def _doubt_of_time(when: str, text: str) -> str:
+def _doubt_of_time(when: str, text: str, clause: str) -> str:
     """Return the doubt about a reminder's time: its text still contains one, or words that belong to the time."""
-    left = _says_when(times_of(text).features) or unread_time(tokenize(text)) or not is_time(when)
-    return WHICH_TIME if left or _OF_TIME.match(unaccented(text)) else ""
+    left = _says_when(times_of(text).features) or unread_time(tokenize(text)) or misspells_day(text)
+    plain = unaccented(text)
+    before = not 0 <= clause.find(when) < clause.find(text)
+    dangles = before and _LED.match(when) is None and _DANGLES.match(plain) is not None
+    return WHICH_TIME if left or not is_time(when) or dangles or _OF_TIME.match(plain) else ""
 
 
 def _says_when(features: frozenset[Feature]) -> bool:

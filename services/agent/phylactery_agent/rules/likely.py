@@ -42,6 +42,7 @@ from phylactery_agent.tools.registry import ToolRegistry
 _REMINDED: Final = chat_expression(
     r"(?i)^(?:recuerdame|recordame|avisame|remind\s+me)\s+(?:(?:de|to|about|of)\s+)?(\pL+)"
 )
+_REPEATS: Final = expression(r"(?i)\b(?:every|each|cada|todas?\s+las|todos\s+los)\s")
 _RINGS: Final = chat_expression(r"(?i)^.*\b(?:alarm|timer|wake|buzz|despiert\w*|alarma|temporizador|despertador)\b")
 _RECALLS: Final = frozenset("what who where when which how why that que quien donde cuando cual como por si lo".split())  # noqa: SIM905
 """Words after which "remind me" asks what was said before."""
@@ -109,7 +110,7 @@ def likely(text: str, said: Said, tools: ToolRegistry, fallback: Language = "es"
         return NOTHING
     reminds = None if plain or reading.doubt or told_time(text) else _REMINDED.match(unaccented(without_lead(text)))
     if reminds is not None and reminds.group(1).lower() not in _RECALLS:
-        return LikelyMeaning(key="ask_when", intent="set_reminder")
+        return LikelyMeaning(key=_asked_time(text), intent="set_reminder")
     found = recognize(without_lead(text) or text)
     language = detect_language(text, fallback)
     doubt = reading.doubt or doubts.doubt_of_message(text)
@@ -328,11 +329,16 @@ def _remind(text: str, said: Said, language: Language) -> _Made:
     when = told_time(text)
     what = reminded_of(text, when)
     if not when:
-        return _Made(missing="ask_when")
+        return _Made(missing=_asked_time(text))
     if not what and not _RINGS.match(unaccented(text)):
         return _Made(missing="ask_what")
     verb = {"es": "recuérdame", "en": "remind me to"}[language]
-    return _Made((f"{verb} {what or {'es': 'la alarma', 'en': 'alarm'}[language]} {when}",), "ask_when")
+    return _Made((f"{verb} {what or {'es': 'la alarma', 'en': 'alarm'}[language]} {when}",), _asked_time(text))
+
+
+def _asked_time(text: str) -> str:
+    """Return the question about a reminder's time: what no reminder repeats by is not asked for again."""
+    return "ask_when" if next(_REPEATS.finditer(unaccented(text)), None) is None else "ask_repeat"
 
 
 def _cancel(text: str, said: Said, language: Language) -> _Made:

@@ -101,7 +101,7 @@ _OPENER: Final = chat_expression(
 _JOIN: Final = chat_expression(
     r"(?i)^(?:[\s,.:]+(?:that|to|about|of|for|when|it['’]?s\s+time\s+to|on|por\s+lo|de|del|que|para|tengo\s+que|i\s+(?:have|need)\s+to|sobre|por|lo|with|con))*[\s,.:]+"
 )
-_JOINED: Final = chat_expression(r"(?i)(?:[\s,]+(?:for|to|para|a|de|at|on|el|about|que|y|and|please|porfa))+$")
+_JOINED: Final = expression(r"(?i)(?:[\s,]+(?:for|to|para|de|at|on|el|about|que|y|and|please|porfa))+$")
 _WHEN: Final = expression(r"(?i)" + when_expression(last=False))
 
 

@@ -24,7 +24,7 @@ _SHORT: Final = {
     "tambien": "(?:tambien|tmb|tb)",
     "tambi[ee]n": "(?:tambien|tmb|tb)",
     "you": "(?:you|u|ya)",
-    "tomorrow": "(?:tomorrow|tmrw|tmrow|tmr|2morrow|2moro)",
+    "tomorrow": "(?:tomorrow|tomorow|tommorow|tommorrow|tmrw|tmrow|tmr|2morrow|2moro)",
 }
 """Words of a pattern, without accents, and how they are also written."""
 _WORD: Final = re.compile(
@@ -96,6 +96,20 @@ def _is_slip(typed: str, right: str) -> bool:
         return False
     return short[at + 1 :] == long[at + 1 :] or short[at : at + 2] + short[at + 2 :] == (
         long[at + 1 : at + 2] + long[at : at + 1] + long[at + 2 :]
+    )
+
+
+_DAY_NAMES: Final = "tomorrow tonight monday tuesday wednesday thursday friday saturday sunday miercoles".split()  # noqa: SIM905
+"""Names of days that no other word resembles: vienes, mates and domino are words of their own."""
+
+
+def misspells_day(text: str) -> bool:
+    """Return True if a word of a text is the name of a day with a letter missing, added or in its neighbour's place."""
+    typed = [unaccented(one.raw.lower()) for one in tokenize(text) if one.kind is Kind.WORD]
+    return any(
+        word != name and _is_slip(word, name) and (len(word) != len(name) or sorted(word) == sorted(name))
+        for word in typed
+        for name in _DAY_NAMES
     )
 
 

@@ -271,7 +271,10 @@ def _exact(groups: Mapping[str, str], where: tzinfo, clock: time | None) -> int:
 
 def _clock(said: _Said) -> list[time]:
     """Return the times of the day that the words may mean: two if they do not say which half of the day."""
-    part = _part(said.part)
+    often = (said.every or {}).get("everypart", "")
+    part = _part(said.part) or _part(None, often)
+    if often and not said.clock:
+        raise _not_understood("the hour that it repeats at is missing")
     if not said.clock:
         return [PART_TIMES[part] if part else DEFAULT_TIME]
     groups = said.clock
@@ -386,6 +389,8 @@ def _days_ahead(groups: Mapping[str, str], at: time, now: datetime) -> int | Non
         return None
     ahead = (word(groups["weekday"], WEEKDAYS) - today) % 7
     counted = groups.keys() & {"next", "ahead", "weeks"}
+    if ahead == 1 and fold(groups.get("next", "")) == "next":
+        raise _not_understood("it is tomorrow or a week later")
     if ahead == 0 and (counted or datetime.combine(now.date(), at) <= now):
         ahead = 7
     return ahead + 7 * (weeks or number_of(groups.get("ahead", "1")) - 1)
@@ -444,6 +449,7 @@ def _month_day(now: datetime, day: int, at: time) -> datetime:
 _RULES: Final = {
     "workdays": Rule("WEEKLY", days=(0, 1, 2, 3, 4)),
     "weekends": Rule("WEEKLY", days=(5, 6)),
+    "everypart": Rule("DAILY"),
     "monthday": Rule("MONTHLY"),
     "yearday": Rule("YEARLY"),
 }

@@ -41,7 +41,11 @@ _MONTH_NAMES: Final = (
 )
 WEEKDAYS: Final = {name: number for number, names in enumerate(_WEEKDAY_NAMES) for name in names}
 """Monday is 0."""
-MONTHS: Final = {name: number for number, names in enumerate(_MONTH_NAMES, 1) for name in names} | {"setiembre": 9}
+_SHORT_MONTHS: Final = {
+    **{"jan": 1, "ene": 1, "feb": 2, "mar": 3, "apr": 4, "abr": 4, "jun": 6, "jul": 7, "aug": 8, "ago": 8},
+    **{"sep": 9, "sept": 9, "setiembre": 9, "oct": 10, "nov": 11, "dec": 12, "dic": 12},
+}
+MONTHS: Final = {name: number for number, names in enumerate(_MONTH_NAMES, 1) for name in names} | _SHORT_MONTHS
 UNITS: Final = {
     **dict.fromkeys(("minuto", "minute", "min"), "minute"),
     **dict.fromkeys(("hora", "hour"), "hour"),
@@ -54,7 +58,7 @@ PART_WORDS: Final = {
     **dict.fromkeys(("manana", "morning"), "morning"),
     **dict.fromkeys(("tarde", "afternoon"), "afternoon"),
     "evening": "evening",
-    **dict.fromkeys(("noche", "night", "tonight"), "night"),
+    **dict.fromkeys(("noche", "night", "tonight", "tonite", "2nite"), "night"),
     "madrugada": "dawn",
 }
 PART_TIMES: Final = {
@@ -198,6 +202,7 @@ _EVERIES: Final = (
     r"(?:on\s+)?the\s+(?P<monthday>[0-9]{1,2})" + _TH + r"\s+of\s+(?:every|each)\s+month",
     _EVERY + r"\s+(?:the\s+)?(?P<yearday>[0-9]{1,2})" + _TH + r"\s+(?:de\s+|of\s+)?(?P<yearmonth>" + _MONTH + ")",
     _EVERY + r"\s+(?P<yearmonth>" + _MONTH + r")\s+(?:the\s+)?(?P<yearday>[0-9]{1,2})" + _TH,
+    _EVERY + r"\s+(?P<everypart>" + _DAY_PART + ")s?",
     _EVERY + r"\s+(?P<other>other\s+)?(?:(?P<everymany>" + _NUMBER + r")\s+)?(?P<everyunit>" + _LONG_UNIT + ")",
     r"(?P<adverb>daily|weekly|monthly|yearly|a\s+diario|diariamente|semanalmente|mensualmente|anualmente)",
 )
@@ -229,7 +234,7 @@ _DAYS: Final = (
     r"el\s+(?:d[ií]a\s+)?(?P<onlyday>[0-9]{1,2})",
     r"on\s+the\s+(?P<onlyday>[0-9]{1,2})(?:st|nd|rd|th)",
 )
-_DAY_PARTS: Final = (r"(?:por\s+la|en\s+la|esta|in\s+the|this|at)\s+(?P<part>" + _DAY_PART + ")", r"(?P<part>tonight)")
+_DAY_PARTS: Final = (r"(?:por\s+la|en\s+la|esta|in\s+the|this|at)\s+(?P<part>" + _DAY_PART + ")", r"(?P<part>tonight|tonite|2nite)")
 _BARE_PART: Final = r"(?P<part>morning|afternoon|evening|night)"
 """Only after "tomorrow" or a weekday: elsewhere it belongs to the reminder's text."""
 _AT: Final = r"(?:a\s+eso\s+de\s+las?|sobre\s+las?|hacia\s+las?|a\s+las?|at(?:\s+(?:around|about))?|around|about)\s+"
@@ -240,7 +245,7 @@ _CLOCK_END: Final = (
     + "))?(?:\\s+(?:sharp|on\\s+the\\s+dot|en\\s+punto))?"
 )
 _CLOCKS: Final = (
-    r"(?P<noon>al\s+mediod[ií]a|at\s+noon|at\s+midday)",
+    r"(?P<noon>al?\s+mediod[ií]a|at\s+noon|at\s+midday)",
     r"(?P<midnight>a(?:\s+la)?\s+medianoche|at\s+midnight)",
     r"(?:at\s+)?(?:(?P<pastby>"
     + _PART_OF_HOUR
@@ -273,7 +278,7 @@ PARTS: Final[tuple[tuple[Kind, str], ...]] = (
 )
 """The parts of a time; a text is parsed by the first that matches."""
 
-_NAMED: Final = expression(r"\(\?P<[a-z]+>")
+_NAMED: Final = expression(r"\(\?P<[a-z0-9]+>")
 
 
 def _plain(*expressions: str) -> str:

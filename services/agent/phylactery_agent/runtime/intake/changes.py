@@ -37,6 +37,7 @@ from phylactery_agent.rules.references import (
     repeats_with,
     restated,
     reversal,
+    time_alone,
 )
 from phylactery_agent.runtime.storage.records import Claim
 from phylactery_agent.runtime.storage.schema import INBOX, SCHEDULES, TOOL_CALLS, to_bytes, to_text
@@ -255,7 +256,9 @@ class _Reading:
 
 
 def _may_change(text: str) -> bool:
-    return len(text) <= _LONGEST and parse_reply(text) is None and talk_kind(text) is None
+    if len(text) > _LONGEST or parse_reply(text) is not None:
+        return False
+    return talk_kind(text) is None or bool(time_alone(text))  # "morning" answers which half of the day is meant
 
 
 def _read(texts: Sequence[str], text: str, later: Request, tools: ToolRegistry) -> _Reading:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from langgraph.runtime import Runtime
 from langgraph.types import Command
@@ -73,6 +73,15 @@ async def _by_rules(state: AgentState, context: TurnContext) -> dict[str, Any]:
     return update
 
 
+_ASKED_TIME: Final = {
+    "TIME_HALF_UNSAID": "ask_time_half_unsaid",
+    "DAY_NOT_IN_ALL_MONTHS": "ask_day_not_in_all_months",
+    "TIME_PAST": "ask_time_past",
+    "TIME_NOT_UNDERSTOOD": "ask_time_not_understood",
+}
+"""The question about each way in which words are not one time to come."""
+
+
 async def _with_times_settled(update: dict[str, Any], context: TurnContext, language: Language) -> dict[str, Any]:
     """Return a plan without the reminders whose time is not one time to come, and the question about each.
 
@@ -86,7 +95,7 @@ async def _with_times_settled(update: dict[str, Any], context: TurnContext, lang
                 resolve(planned["args"]["when"], where=where, now_us=now_us)
             except WhenError as error:
                 when = planned["args"]["when"]
-                asked[planned["id"]] = say(f"ask_{error.code.lower()}", language, when=when)
+                asked[planned["id"]] = say(_ASKED_TIME[error.code], language, when=when)
     if not asked:
         return update
     left = [planned for planned in update["plan"] if planned["id"] not in asked]
