@@ -13,7 +13,19 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.corpora import folder
-from benchmarks.dialog import answers, chat, figures, kinds, reminders, routing, scenarios, states, static_turns, talk, values
+from benchmarks.dialog import (
+    answers,
+    chat,
+    figures,
+    kinds,
+    reminders,
+    routing,
+    scenarios,
+    states,
+    static_turns,
+    talk,
+    values,
+)
 
 OWN: Final[Mapping[str, Callable[[], None]]] = {
     "static": static_turns.run,

@@ -18,12 +18,16 @@ def said(monkeypatch: pytest.MonkeyPatch, language: Language, **variables: str) 
 
 def test_static_mode_is_told_with_what_would_change_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said(monkeypatch, "en") == [
-        "model    none: static mode does files, reminders, memory and forms by fixed rules; set "
-        "PHYLACTERY_MODEL_BASE_URL and PHYLACTERY_MODEL to add one"
+        (
+            "model    none: static mode does files, reminders, memory and forms by fixed rules; set "
+            "PHYLACTERY_MODEL_BASE_URL and PHYLACTERY_MODEL to add one"
+        )
     ]
     assert said(monkeypatch, "es") == [
-        "modelo   ninguno: el modo estático sabe de archivos, recordatorios, memoria y formularios con reglas fijas; "
-        "define PHYLACTERY_MODEL_BASE_URL y PHYLACTERY_MODEL para añadir uno"
+        (
+            "modelo   ninguno: el modo estático sabe de archivos, recordatorios, memoria y formularios con reglas "
+            "fijas; define PHYLACTERY_MODEL_BASE_URL y PHYLACTERY_MODEL para añadir uno"
+        )
     ]
 
 

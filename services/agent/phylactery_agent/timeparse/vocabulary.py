@@ -42,8 +42,12 @@ _MONTH_NAMES: Final = (
 WEEKDAYS: Final = {name: number for number, names in enumerate(_WEEKDAY_NAMES) for name in names}
 """Monday is 0."""
 _SHORT_MONTHS: Final = {
-    **{"jan": 1, "ene": 1, "feb": 2, "mar": 3, "apr": 4, "abr": 4, "jun": 6, "jul": 7, "aug": 8, "ago": 8},
-    **{"sep": 9, "sept": 9, "setiembre": 9, "oct": 10, "nov": 11, "dec": 12, "dic": 12},
+    name: number
+    for number, names in enumerate(
+        "jan ene,feb,mar,apr abr,,jun,jul,aug ago,sep sept setiembre,oct,nov,dec dic".split(","),  # noqa: SIM905
+        1,
+    )
+    for name in names.split()
 }
 MONTHS: Final = {name: number for number, names in enumerate(_MONTH_NAMES, 1) for name in names} | _SHORT_MONTHS
 UNITS: Final = {
@@ -234,7 +238,10 @@ _DAYS: Final = (
     r"el\s+(?:d[ií]a\s+)?(?P<onlyday>[0-9]{1,2})",
     r"on\s+the\s+(?P<onlyday>[0-9]{1,2})(?:st|nd|rd|th)",
 )
-_DAY_PARTS: Final = (r"(?:por\s+la|en\s+la|esta|in\s+the|this|at)\s+(?P<part>" + _DAY_PART + ")", r"(?P<part>tonight|tonite|2nite)")
+_DAY_PARTS: Final = (
+    r"(?:por\s+la|en\s+la|esta|in\s+the|this|at)\s+(?P<part>" + _DAY_PART + ")",
+    r"(?P<part>tonight|tonite|2nite)",
+)
 _BARE_PART: Final = r"(?P<part>morning|afternoon|evening|night)"
 """Only after "tomorrow" or a weekday: elsewhere it belongs to the reminder's text."""
 _AT: Final = r"(?:a\s+eso\s+de\s+las?|sobre\s+las?|hacia\s+las?|a\s+las?|at(?:\s+(?:around|about))?|around|about)\s+"
