@@ -83,7 +83,13 @@ def test_a_reminder_that_cannot_repeat_so_is_told_how_one_repeats_and_no_word_of
     for text in ("take vitamin d", "drop by", "look around"):
         for asked in (f"remind me at 8pm to {text}", f"remind me to {text} at 8pm"):
             assert [one[0].args["text"] for one in read_request(asked, TOOLS).clauses] == [text]
-    for left in ("remind me in two days n a half to call", "recuérdame en dos días y medio mirar el correo"):
+    for left in (
+        *("remind me in two days n a half to call", "recuérdame en dos días y medio mirar el correo"),
+        *("remind me on christmas at 8am to open presents", "remind me on 12/15 at 9am to pay taxes"),
+        *("recuérdame en navidad a las 8 de la mañana abrir regalos", "remind me at five fifteen to pick up Sam"),
+        *("recuérdame en 1 hora 30 colada", "remind me in 2 hours 15 to move the car"),
+        *("remind me at 8pm before dinner to take pills", "remind me to call mom tomorrw at 9 am"),
+    ):
         assert not read_request(left, TOOLS).clauses
         assert not likely(left, Said(), TOOLS).request
 

@@ -5,6 +5,7 @@ The patterns find arguments; whether the words are a request at all is judged by
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -49,7 +50,10 @@ _OF_TIME: Final = chat_expression(
     r"(?is)^(?:(?:(?:y|and|n|or|o|menos)\s+(?:[0-9]+|medi[oa]|pico|cuarto|(?:a\s+)?(?:half|quarter)|so)\b|(?:until|till|except|but\s+not|starting|ish|excepto|salvo|hasta"
     r"|a\s+partir|menos)\b|hora\s+de|(?:in|en)\s+"
     + PLACE
-    + r"|(?:ist|jst|aest|aedt|nzst|msk|art|brt|clt|pet|cot|wet|eet)\b|(?:cada|tod[oa]s|every|each)\s).*)$"
+    + r"|(?:ist|jst|aest|aedt|nzst|msk|art|brt|clt|pet|cot|wet|eet)\b|(?:cada|tod[oa]s|every|each)\s"
+    r"|(?:on|by|before|after|during)\s.+\s(?:to|about|that)\s|[0-9]{1,2}/[0-9]{1,2}\b"
+    r"|(?:en|por|para|antes\s+de|el\s+dia\s+de)\s+(?:la\s+)?(?:navidad|nochebuena|nochevieja|pascuas?|reyes|ano\s+nuevo)\b"
+    r"|(?:fifteen|twenty|thirty|forty|fifty|quince|veinte|treinta|cuarenta|cincuenta)\b).*)$"
 )
 """What begins a reminder's text and belongs to its time: until friday, y 10, EST to join, every full moon."""
 _DANGLES: Final = expression(
@@ -57,6 +61,8 @@ _DANGLES: Final = expression(
     r"|hasta|desde|para|sobre|y|o|a|de)$"
 )
 """What ends a reminder's text and belongs to the time after it: call Eva before. A "d" alone ends a vitamin."""
+_HOURS: Final = re.compile(r"(?i)(?:horas?|hours?|\bh|hrs?|hs)$")
+"""A time after which a number may be its minutes: in 1 hour 30."""
 _LED: Final = expression(r"(?i)^(?:at|in|on|a\s+las?|en|dentro)\s")
 """A time that has its own preposition, so that the one before it belongs to the text: drop by at 9."""
 _CONTENTS: Final = expression(
@@ -163,6 +169,7 @@ def _doubt_of_time(when: str, text: str, clause: str) -> str:
     """Return the doubt about a reminder's time: its text still contains one, or words that belong to the time."""
     left = _says_when(times_of(text).features) or unread_time(tokenize(text)) or misspells_day(text)
     plain = unaccented(text)
+    left = left or (plain[:1].isdigit() and _HOURS.search(when))
     before = not 0 <= clause.find(when) < clause.find(text)
     dangles = before and _LED.match(when) is None and _DANGLES.match(plain) is not None
     return WHICH_TIME if left or not is_time(when) or dangles or _OF_TIME.match(plain) else ""

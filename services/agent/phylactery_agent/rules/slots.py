@@ -101,6 +101,8 @@ _OPENER: Final = chat_expression(
 _JOIN: Final = chat_expression(
     r"(?i)^(?:[\s,.:]+(?:that|to|about|of|for|when|it['’]?s\s+time\s+to|on|por\s+lo|de|del|que|para|tengo\s+que|i\s+(?:have|need)\s+to|sobre|por|lo|with|con))*[\s,.:]+"
 )
+_LEADS: Final = expression(r"(?i)^[\s,]*on\s.+\s(?:to|about|that)\s")
+"""What may be a day that is not read, which is asked about: on Christmas to open presents."""
 _JOINED: Final = expression(r"(?i)(?:[\s,]+(?:for|to|para|de|at|on|el|about|que|y|and|please|porfa))+$")
 _WHEN: Final = expression(r"(?i)" + when_expression(last=False))
 
@@ -215,7 +217,7 @@ def reminded_of(text: str, when: str) -> str:
         rest = f"{rest[:place]} {rest[place + len(when) :]}" if place >= 0 else rest
     found = _OPENER.match(unaccented(rest))
     rest = rest[found.end() :] if found is not None else rest
-    joined = _JOIN.match(unaccented(rest))
+    joined = None if _LEADS.match(unaccented(rest)) else _JOIN.match(unaccented(rest))
     rest = rest[joined.end() :] if joined is not None else rest
     end = next(_JOINED.finditer(unaccented(rest)), None)
     return " ".join((rest if end is None else rest[: end.start()]).split()).strip(" ,")

@@ -51,8 +51,8 @@ _SHORT_MONTHS: Final = {
 }
 MONTHS: Final = {name: number for number, names in enumerate(_MONTH_NAMES, 1) for name in names} | _SHORT_MONTHS
 UNITS: Final = {
-    **dict.fromkeys(("minuto", "minute", "min"), "minute"),
-    **dict.fromkeys(("hora", "hour"), "hour"),
+    **dict.fromkeys(("minuto", "minute", "min", "m"), "minute"),
+    **dict.fromkeys(("hora", "hour", "h", "hr"), "hour"),
     **dict.fromkeys(("dia", "day", "daily", "a diario", "diariamente"), "day"),
     **dict.fromkeys(("semana", "week", "weekly", "semanalmente"), "week"),
     **dict.fromkeys(("mes", "month", "monthly", "mensualmente"), "month"),
@@ -167,6 +167,7 @@ _DISTANCE: Final = (
     r"(?:en|dentro\s+de|de\s+aqui\s+a|in)\s+"
     r"(?:(?P<halfof>media|half\s+an?|(?:un\s+)?cuarto\s+de|a\s+quarter\s+of\s+an)\s+|(?P<many>" + _NUMBER + r")\s+)?"
     r"(?P<unit>" + _UNITS + ")" + _AND_MORE,
+    r"(?:en|dentro\s+de|in)\s+(?P<many>[0-9]{1,4})\s*(?P<unit>h|hs|hrs?|m|mins?)(?:\s*(?P<more>[0-5]?[0-9])(?:\s*m(?:ins?)?)?)?",
     r"(?:(?P<halfof>half\s+an?)|(?P<many>"
     + _NUMBER
     + r"))\s+(?P<unit>"

@@ -112,7 +112,7 @@ CREATE_REMINDER: Final = ToolSpec(
         _asks("en", r"remind\s+me\s+(?:to\s+|that\s+|about\s+|of\s+)?" + _SHORT_TEXT + r",?\s+" + _LATER),
         _asks("es", _FIRST + _REMIND_ES + r"\s+(?:que\s+|de\s+)?" + _TEXT),
         _asks("en", _FIRST + r"remind\s+me\s+(?:to\s+|that\s+|about\s+|of\s+)?" + _TEXT),
-        _asks("en", r"remind\s+me\s+" + _FIRST + r"(?:to\s+|that\s+|about\s+|of\s+)?" + _TEXT),
+        _asks("en", r"remind\s+me\s+" + _FIRST + r"(?:to\s+|that\s+|about\s+|of\s+|for\s+)?" + _TEXT),
         _asks("en", r"remind\s+me\s+(?:to\s+|that\s+|about\s+|of\s+)?" + _TEXT + r",?\s+" + _LATER),
         _asks("en", _MAKE_EN + r"\s+(?:for\s+)?" + _FIRST + r"(?:to\s+|about\s+|saying:?\s+)?" + _TEXT),
         _asks("en", _MAKE_EN + r"\s+(?:to|about)\s+" + _SHORT_TEXT + r",?\s+(?:for\s+)?" + _LATER),
