@@ -88,6 +88,8 @@ def test_a_reminder_that_cannot_repeat_so_is_told_how_one_repeats_and_no_word_of
         *("remind me on christmas at 8am to open presents", "remind me on 12/15 at 9am to pay taxes"),
         *("recuérdame en navidad a las 8 de la mañana abrir regalos", "remind me at five fifteen to pick up Sam"),
         *("recuérdame en 1 hora 30 colada", "remind me in 2 hours 15 to move the car"),
+        *("remind me every other tuesday night about bins", "remind me first thing tomorrow to call the GP"),
+        *("recuérdame mañana a primera hora llamar al banco", "recuérdame el lunes temprano llamar al banco"),
         *("remind me at 8pm before dinner to take pills", "remind me to call mom tomorrw at 9 am"),
     ):
         assert not read_request(left, TOOLS).clauses

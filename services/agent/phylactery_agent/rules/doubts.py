@@ -53,7 +53,8 @@ _OF_TIME: Final = chat_expression(
     + r"|(?:ist|jst|aest|aedt|nzst|msk|art|brt|clt|pet|cot|wet|eet)\b|(?:cada|tod[oa]s|every|each)\s"
     r"|(?:on|by|before|after|during)\s.+\s(?:to|about|that)\s|[0-9]{1,2}/[0-9]{1,2}\b"
     r"|(?:en|por|para|antes\s+de|el\s+dia\s+de)\s+(?:la\s+)?(?:navidad|nochebuena|nochevieja|pascuas?|reyes|ano\s+nuevo)\b"
-    r"|(?:fifteen|twenty|thirty|forty|fifty|quince|veinte|treinta|cuarenta|cincuenta)\b).*)$"
+    r"|(?:mornings?|afternoons?|evenings?|nights?|early|late)\s+(?:to|about|that)\s|(?:first|last)\s+thing\b"
+    r"|(?:temprano|tempranito|a\s+(?:primera|ultima)\s+hora)\b|(?:fifteen|twenty|thirty|forty|fifty|quince|veinte|treinta|cuarenta|cincuenta)\b).*)$"
 )
 """What begins a reminder's text and belongs to its time: until friday, y 10, EST to join, every full moon."""
 _DANGLES: Final = expression(
