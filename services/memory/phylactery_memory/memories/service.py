@@ -348,11 +348,12 @@ class Memories:
         owner.require(Role.CALLER)
         now_us = self.clock.now_us()
         facts = await self._store.read(owner, lambda shelf: shelf.facts(THE_USER, attribute)) or []
-        for fact in reversed(facts):
-            slot = slot_in(fact.text, attribute) if fact.valid_us <= now_us < fact.invalid_us else None
-            if slot is not None and not slot.ends and fact.trust >= Trust.USER:
-                return fact, slot.value
-        return None
+        holding = [one for one in facts if one.valid_us <= now_us < one.invalid_us and one.trust >= Trust.USER]
+        if not holding:
+            return None
+        fact = holding[-1]
+        slot = await aside(len(fact.text), lambda: slot_in(fact.text, attribute))
+        return None if slot is None or slot.ends else (fact, slot.value)
 
     async def update(self, owner: Principal, memory_id: str, etag: str, change: Change) -> Memory:
         """Change a memory if it is unchanged since the caller read it; a new text supersedes it as a new memory.
