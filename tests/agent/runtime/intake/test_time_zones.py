@@ -20,7 +20,13 @@ def test_a_place_names_its_zone_and_one_of_several_zones_names_none(subtests: py
 
 
 def test_only_what_a_person_states_of_themselves_sets_the_zone(subtests: pytest.Subtests) -> None:
-    for text in ("vivo en Lima", "Mi zona horaria es America/Lima.", "I live in Lima now"):
+    for text in (
+        "vivo en Lima",
+        "Mi zona horaria es America/Lima.",
+        "I live in Lima now",
+        "me he mudado a Lima",
+        "I moved to Lima",
+    ):
         with subtests.test(text):
             assert zone_stated(text) == "America/Lima"
     for text in ("mi hermana vive en Lima", "si vivo en Lima", "I live in a house", "vivo en Lima con Ana"):
@@ -61,6 +67,8 @@ async def test_reminders_are_set_in_the_zone_the_person_told_and_asked_about_whe
         await ana.say("recuérdame mañana a las 10 de la noche mirar el horno", "t3")
         assert "(Europe/Madrid): mirar el horno" in (await ana.say("qué recordatorios tengo", "t4")).reply.text
         assert "Madrid" in (await ana.say("¿dónde vivo?", "t5")).reply.text
+        unknown = (await ana.say("mi zona horaria es argentina", "t6")).reply.text  # which memory takes for no place
+        assert "America/" not in unknown
         bob = opened.person("bob")
         await bob.say("recuérdame mañana a las 8 de la noche llamar a Eva")
         assert "20:00 (UTC): llamar a Eva" in (await bob.say("qué recordatorios tengo")).reply.text
