@@ -168,9 +168,9 @@ def _is_quoted(value: str, clause: str) -> bool:
 
 def _doubt_of_time(when: str, text: str, clause: str) -> str:
     """Return the doubt about a reminder's time: its text still contains one, or words that belong to the time."""
-    left = _says_when(times_of(text).features) or unread_time(tokenize(text)) or misspells_day(text)
     plain = unaccented(text)
-    left = left or (plain[:1].isdigit() and _HOURS.search(when))
+    minutes = plain[:1].isdigit() and _HOURS.search(when) is not None
+    left = minutes or _says_when(times_of(text).features) or unread_time(tokenize(text)) or misspells_day(text)
     before = not 0 <= clause.find(when) < clause.find(text)
     dangles = before and _LED.match(when) is None and _DANGLES.match(plain) is not None
     return WHICH_TIME if left or not is_time(when) or dangles or _OF_TIME.match(plain) else ""
