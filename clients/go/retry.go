@@ -57,6 +57,7 @@ func repeatable(method string) bool {
 		riskgatev1.InspectionService_InspectBatch_FullMethodName,
 		riskgatev1.ControlService_Freeze_FullMethodName,
 		riskgatev1.ControlService_ClearUndoFailure_FullMethodName,
+		riskgatev1.ControlService_ResumeSink_FullMethodName,
 		riskgatev1.PolicyService_ValidateBundle_FullMethodName,
 		riskgatev1.PolicyService_ActivateBundle_FullMethodName,
 		riskgatev1.PolicyService_ReplayBundle_FullMethodName,

@@ -24,6 +24,7 @@ const PROMISED: ReadonlySet<string> = new Set([
   "ReportOutcome",
   "ReportTold",
   "ResolveInDoubt",
+  "ResumeSink",
   "WriteMemory",
 ]);
 const TURN_MS = 930_000;

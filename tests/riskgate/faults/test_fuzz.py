@@ -117,6 +117,7 @@ def requests(task: str = "", decision: str = "") -> dict[str, Message]:
         "ControlService/ClearUndoFailure": control_pb2.ClearUndoFailureRequest(tool="echo", reason="no"),
         "ControlService/ListFreezes": control_pb2.ListFreezesRequest(),
         "ControlService/ListSinks": control_pb2.ListSinksRequest(),
+        "ControlService/ResumeSink": control_pb2.ResumeSinkRequest(sink="hook"),
         "ControlService/RevokeDecision": control_pb2.RevokeDecisionRequest(decision_id="de_1", reason="no"),
         "PolicyService/RollbackBundle": policy_pb2.RollbackBundleRequest(hash=HASH),
         "PolicyService/ListActivations": policy_pb2.ListActivationsRequest(limit=5),

@@ -303,6 +303,23 @@ async def test_a_sink_that_is_gone_gets_nothing_more_until_it_is_resumed(told_ga
     await arrivals(server, 3)
 
 
+async def test_an_operator_of_the_installation_resumes_a_sink_of_the_running_service(told_gate, sinks, server):
+    async def resume(person, name):
+        words = ("notices", "resume", name, "--target", f"127.0.0.1:{gate.server.port}")
+        return await asyncio.to_thread(run, *words, env={"RISKGATE_TOKEN": f"token-of-{person}"})
+
+    server.answers = [410]
+    gate = await told_gate(sinks.hook(server))
+    await asked(gate)
+    await until(lambda: rows(gate, "notice_sinks")[0]["disabled_us"])
+    refused = await resume("olga", "hook")  # an operator of a tenant
+    assert (refused.exit_code, rows(gate, "notice_sinks")[0]["disabled_us"] > 0) == (1, True)
+    unknown = await resume("ines", "hok")
+    assert (unknown.exit_code, "no notice was ever sent to a sink 'hok'" in unknown.output) == (1, True)
+    assert (await resume("ines", "hook")).exit_code == 0
+    await arrivals(server, 2)
+
+
 async def test_a_notice_is_given_up_after_its_time(told_gate, sinks, server):
     server.always = 500
     gate = await told_gate(sinks.hook(server, retry={"first_seconds": 0.05, "give_up_hours": 1}))

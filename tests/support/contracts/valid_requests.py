@@ -286,6 +286,7 @@ def valid_requests() -> dict[str, list[Message]]:
         "ControlService/ListUndoFailures": [control_pb2.ListUndoFailuresRequest(tenant="local")],
         "ControlService/ClearUndoFailure": [control_pb2.ClearUndoFailureRequest(tool="write_file", reason="a test")],
         "ControlService/ListSinks": [control_pb2.ListSinksRequest()],
+        "ControlService/ResumeSink": [control_pb2.ResumeSinkRequest(sink="hook")],
         "ControlService/ListFreezes": [control_pb2.ListFreezesRequest()],
         "ControlService/RevokeDecision": [
             control_pb2.RevokeDecisionRequest(decision_id="de_none", tenant="local", reason="a test")

@@ -11,7 +11,7 @@ from phylactery_chassis.auth.identity import current_principal
 from phylactery_chassis.rpc.validation import from_message
 from phylactery_chassis.util.timestamps import to_timestamp
 
-from phylactery_riskgate.decisions.requests import ClearInput, RevokeInput, TargetInput, TenantInput
+from phylactery_riskgate.decisions.requests import ClearInput, RevokeInput, SinkInput, TargetInput, TenantInput
 from phylactery_riskgate.decisions.stops import Control, Frozen, Lifted, Revoked
 from phylactery_riskgate.notices.status import SinkStatus
 from phylactery_riskgate.store.audit import Place
@@ -152,6 +152,13 @@ class ControlServicer(control_pb2_grpc.ControlServiceServicer):
         """List the sinks of notices."""
         found = await self._control.sinks(current_principal())
         return control_pb2.ListSinksResponse(sinks=[sink(one) for one in found])
+
+    async def ResumeSink(
+        self, request: control_pb2.ResumeSinkRequest, _context: Context
+    ) -> control_pb2.ResumeSinkResponse:
+        """Enable a sink of notices again."""
+        await self._control.resume_sink(current_principal(), from_message(SinkInput, request))
+        return control_pb2.ResumeSinkResponse()
 
     async def ClearUndoFailure(
         self, request: control_pb2.ClearUndoFailureRequest, _context: Context

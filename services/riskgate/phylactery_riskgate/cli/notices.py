@@ -41,7 +41,7 @@ app = typer.Typer(no_args_is_help=True, help="Notices: check, test, status, resu
 
 File = Annotated[Path | None, typer.Option("--file", help="the file of sinks (RISKGATE_NOTICES)")]
 SinkName = Annotated[str, typer.Argument(metavar="SINK", help="the sink's name")]
-Asked = Annotated[str, typer.Option("--target", help="ask the RiskGate there, as host:port; none: read its database")]
+Asked = Annotated[str, typer.Option("--target", help="ask the RiskGate there, as host:port; none: use its database")]
 _KEY_BYTES = 32
 
 
@@ -121,12 +121,22 @@ def notices_status(
 
 
 @app.command("resume")
-def notices_resume(name: SinkName, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Enable a sink that said that it is gone, and try at once what waits for it."""
-    with open_database(settings_of(data_dir=data_dir)) as database:
-        known = database.write_sync(lambda connection: rows.resume_sink(connection, name))
-    if not known:
-        raise unusable(f"no notice was ever sent to a sink '{name}'; see riskgate notices status")
+def notices_resume(
+    name: SinkName, data_dir: DataDir = None, target: Asked = "", token_file: TokenFile = None, as_json: AsJson = False
+) -> None:
+    """Enable a sink that said that it is gone, and try at once what waits for it.
+
+    With --target a running RiskGate does it; otherwise its database is written, which needs its files.
+    """
+    if target:
+        with connect(target, token_file, as_json=as_json) as remote:
+            stub = control_pb2_grpc.ControlServiceStub(remote.channel)
+            remote.ask(stub.ResumeSink, control_pb2.ResumeSinkRequest(sink=name))
+    else:
+        with open_database(settings_of(data_dir=data_dir)) as database:
+            known = database.write_sync(lambda connection: rows.resume_sink(connection, name))
+        if not known:
+            raise unusable(f"no notice was ever sent to a sink '{name}'; see riskgate notices status")
     tell(as_json, {"ok": True, "sink": name}, f"{name}: what waits for it is sent now")
 
 

@@ -113,6 +113,12 @@ class ClearInput(EdgeModel):
     reason: _Words = ""
 
 
+class SinkInput(EdgeModel):
+    """The sink of notices that is enabled again."""
+
+    sink: Annotated[_Name, Field(min_length=1)]
+
+
 class TenantInput(EdgeModel):
     """The tenant whose failed undos are listed."""
 

@@ -20,7 +20,7 @@ from phylactery_riskgate.approvals.model import ApprovalEvent, ClosedReason, adv
 from phylactery_riskgate.audit.commitments import WORDS
 from phylactery_riskgate.audit.log import SYSTEM_PRINCIPAL, Kind
 from phylactery_riskgate.decisions.context import DecisionContext, Refused, about
-from phylactery_riskgate.decisions.requests import ClearInput, RevokeInput, TargetInput, TenantInput
+from phylactery_riskgate.decisions.requests import ClearInput, RevokeInput, SinkInput, TargetInput, TenantInput
 from phylactery_riskgate.domain.intent.facts import uses_ask
 from phylactery_riskgate.domain.intent.understood import task_of
 from phylactery_riskgate.domain.model import Decision, Reason, Verdict
@@ -34,6 +34,7 @@ from phylactery_riskgate.store import undo
 from phylactery_riskgate.store.asks import AskUse
 from phylactery_riskgate.store.audit import Place
 from phylactery_riskgate.store.decisions import CallKey, DecisionRecord
+from phylactery_riskgate.store.notices import resume_sink
 from phylactery_riskgate.store.redemptions import find_redemption
 from phylactery_riskgate.store.stops import EVERY_TENANT, FreezeRow, Scope, Target
 from phylactery_riskgate.store.undo import UndoFailure
@@ -125,6 +126,13 @@ class Control:
         return await self._core.database.read(
             lambda connection: status_of(connection, self._core.notices.notices, now_us)
         )
+
+    async def resume_sink(self, who: Principal, asked: SinkInput) -> None:
+        """Enable a sink of notices that said that it is gone. Raise PermissionDenied, NotFound and Unavailable."""
+        who.require(Role.INSTALLATION_OPERATOR)
+        if not await self._core.write(lambda connection: resume_sink(connection, asked.sink)):
+            told = f"no notice was ever sent to a sink '{asked.sink}'; ListSinks lists the sinks"
+            raise NotFound("SINK_NOT_FOUND", told, metadata={"sink": asked.sink})
 
     async def revoke(self, who: Principal, asked: RevokeInput) -> Revoked:
         """Void a decision, and close the approval it requested.

@@ -615,6 +615,45 @@ class ListSinksResponse(_message.Message):
 Global___ListSinksResponse: _TypeAlias = ListSinksResponse  # noqa: Y015
 
 @_typing.final
+class ResumeSinkRequest(_message.Message):
+    """ResumeSinkRequest names the sink to enable."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SINK_FIELD_NUMBER: _builtins.int
+    sink: _builtins.str
+    """sink is its name in notices.yaml. Required."""
+    def __init__(
+        self,
+        *,
+        sink: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["sink", b"sink"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeSinkRequest: _TypeAlias = ResumeSinkRequest  # noqa: Y015
+
+@_typing.final
+class ResumeSinkResponse(_message.Message):
+    """ResumeSinkResponse is the result."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeSinkResponse: _TypeAlias = ResumeSinkResponse  # noqa: Y015
+
+@_typing.final
 class NoticeSink(_message.Message):
     """NoticeSink is one sink of notices."""
 

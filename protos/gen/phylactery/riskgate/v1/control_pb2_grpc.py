@@ -76,6 +76,11 @@ class ControlServiceStub:
                 request_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListSinksRequest.SerializeToString,
                 response_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListSinksResponse.FromString,
                 _registered_method=True)
+        self.ResumeSink = channel.unary_unary(
+                '/phylactery.riskgate.v1.ControlService/ResumeSink',
+                request_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ResumeSinkRequest.SerializeToString,
+                response_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ResumeSinkResponse.FromString,
+                _registered_method=True)
 
 
 class ControlServiceServicer:
@@ -145,6 +150,15 @@ class ControlServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ResumeSink(self, request, context):
+        """ResumeSink enables a sink of notices that said that it is gone, and lets what waits for it be tried at once. A sink to
+        which nothing was ever sent is NOT_FOUND with SINK_NOT_FOUND. Requires the role installation_operator. Repeating it
+        lets what still waits be tried once more.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ControlServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -182,6 +196,11 @@ def add_ControlServiceServicer_to_server(servicer, server):
                     servicer.ListSinks,
                     request_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListSinksRequest.FromString,
                     response_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListSinksResponse.SerializeToString,
+            ),
+            'ResumeSink': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumeSink,
+                    request_deserializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ResumeSinkRequest.FromString,
+                    response_serializer=phylactery_dot_riskgate_dot_v1_dot_control__pb2.ResumeSinkResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -380,6 +399,33 @@ class ControlService:
             '/phylactery.riskgate.v1.ControlService/ListSinks',
             phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListSinksRequest.SerializeToString,
             phylactery_dot_riskgate_dot_v1_dot_control__pb2.ListSinksResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumeSink(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/phylactery.riskgate.v1.ControlService/ResumeSink',
+            phylactery_dot_riskgate_dot_v1_dot_control__pb2.ResumeSinkRequest.SerializeToString,
+            phylactery_dot_riskgate_dot_v1_dot_control__pb2.ResumeSinkResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -68,6 +68,11 @@ class ControlServiceStub:
     """ListSinks lists the sinks of notices as this process knows them: what waits for each, what was sent in a week, and
     why one takes nothing. Requires the role installation_operator.
     """
+    ResumeSink: _grpc.UnaryUnaryMultiCallable[_control_pb2.ResumeSinkRequest, _control_pb2.ResumeSinkResponse]
+    """ResumeSink enables a sink of notices that said that it is gone, and lets what waits for it be tried at once. A sink to
+    which nothing was ever sent is NOT_FOUND with SINK_NOT_FOUND. Requires the role installation_operator. Repeating it
+    lets what still waits be tried once more.
+    """
 
 @_typing.type_check_only
 class ControlServiceAsyncStub(ControlServiceStub):
@@ -108,6 +113,11 @@ class ControlServiceAsyncStub(ControlServiceStub):
     ListSinks: _aio.UnaryUnaryMultiCallable[_control_pb2.ListSinksRequest, _control_pb2.ListSinksResponse]  # type: ignore[assignment]
     """ListSinks lists the sinks of notices as this process knows them: what waits for each, what was sent in a week, and
     why one takes nothing. Requires the role installation_operator.
+    """
+    ResumeSink: _aio.UnaryUnaryMultiCallable[_control_pb2.ResumeSinkRequest, _control_pb2.ResumeSinkResponse]  # type: ignore[assignment]
+    """ResumeSink enables a sink of notices that said that it is gone, and lets what waits for it be tried at once. A sink to
+    which nothing was ever sent is NOT_FOUND with SINK_NOT_FOUND. Requires the role installation_operator. Repeating it
+    lets what still waits be tried once more.
     """
 
 class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -188,6 +198,17 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_control_pb2.ListSinksResponse, _abc.Awaitable[_control_pb2.ListSinksResponse]]:
         """ListSinks lists the sinks of notices as this process knows them: what waits for each, what was sent in a week, and
         why one takes nothing. Requires the role installation_operator.
+        """
+
+    @_abc_1.abstractmethod
+    def ResumeSink(
+        self,
+        request: _control_pb2.ResumeSinkRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_control_pb2.ResumeSinkResponse, _abc.Awaitable[_control_pb2.ResumeSinkResponse]]:
+        """ResumeSink enables a sink of notices that said that it is gone, and lets what waits for it be tried at once. A sink to
+        which nothing was ever sent is NOT_FOUND with SINK_NOT_FOUND. Requires the role installation_operator. Repeating it
+        lets what still waits be tried once more.
         """
 
 def add_ControlServiceServicer_to_server(servicer: ControlServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

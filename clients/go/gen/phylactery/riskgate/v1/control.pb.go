@@ -1199,6 +1199,89 @@ func (x *ListSinksResponse) GetSinks() []*NoticeSink {
 	return nil
 }
 
+// ResumeSinkRequest names the sink to enable.
+type ResumeSinkRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// sink is its name in notices.yaml. Required.
+	Sink          string `protobuf:"bytes,1,opt,name=sink,proto3" json:"sink,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeSinkRequest) Reset() {
+	*x = ResumeSinkRequest{}
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeSinkRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeSinkRequest) ProtoMessage() {}
+
+func (x *ResumeSinkRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeSinkRequest.ProtoReflect.Descriptor instead.
+func (*ResumeSinkRequest) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ResumeSinkRequest) GetSink() string {
+	if x != nil {
+		return x.Sink
+	}
+	return ""
+}
+
+// ResumeSinkResponse is the result.
+type ResumeSinkResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeSinkResponse) Reset() {
+	*x = ResumeSinkResponse{}
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeSinkResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeSinkResponse) ProtoMessage() {}
+
+func (x *ResumeSinkResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeSinkResponse.ProtoReflect.Descriptor instead.
+func (*ResumeSinkResponse) Descriptor() ([]byte, []int) {
+	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{18}
+}
+
 // NoticeSink is one sink of notices.
 type NoticeSink struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1234,7 +1317,7 @@ type NoticeSink struct {
 
 func (x *NoticeSink) Reset() {
 	*x = NoticeSink{}
-	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[17]
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1246,7 +1329,7 @@ func (x *NoticeSink) String() string {
 func (*NoticeSink) ProtoMessage() {}
 
 func (x *NoticeSink) ProtoReflect() protoreflect.Message {
-	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[17]
+	mi := &file_phylactery_riskgate_v1_control_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1259,7 +1342,7 @@ func (x *NoticeSink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoticeSink.ProtoReflect.Descriptor instead.
 func (*NoticeSink) Descriptor() ([]byte, []int) {
-	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{17}
+	return file_phylactery_riskgate_v1_control_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NoticeSink) GetName() string {
@@ -1427,7 +1510,10 @@ const file_phylactery_riskgate_v1_control_proto_rawDesc = "" +
 	"\taudit_log\x18\x03 \x01(\tR\bauditLog\"\x12\n" +
 	"\x10ListSinksRequest\"M\n" +
 	"\x11ListSinksResponse\x128\n" +
-	"\x05sinks\x18\x01 \x03(\v2\".phylactery.riskgate.v1.NoticeSinkR\x05sinks\"\xd8\x03\n" +
+	"\x05sinks\x18\x01 \x03(\v2\".phylactery.riskgate.v1.NoticeSinkR\x05sinks\"'\n" +
+	"\x11ResumeSinkRequest\x12\x12\n" +
+	"\x04sink\x18\x01 \x01(\tR\x04sink\"\x14\n" +
+	"\x12ResumeSinkResponse\"\xd8\x03\n" +
 	"\n" +
 	"NoticeSink\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -1461,7 +1547,7 @@ const file_phylactery_riskgate_v1_control_proto_rawDesc = "" +
 	"\x12SINK_STATE_FAILING\x10\x03\x12\x17\n" +
 	"\x13SINK_STATE_DISABLED\x10\x04\x12\x16\n" +
 	"\x12SINK_STATE_CHANGED\x10\x05\x12\x1d\n" +
-	"\x19SINK_STATE_NOT_CONFIGURED\x10\x062\xf1\x05\n" +
+	"\x19SINK_STATE_NOT_CONFIGURED\x10\x062\xd6\x06\n" +
 	"\x0eControlService\x12W\n" +
 	"\x06Freeze\x12%.phylactery.riskgate.v1.FreezeRequest\x1a&.phylactery.riskgate.v1.FreezeResponse\x12]\n" +
 	"\bUnfreeze\x12'.phylactery.riskgate.v1.UnfreezeRequest\x1a(.phylactery.riskgate.v1.UnfreezeResponse\x12f\n" +
@@ -1469,7 +1555,9 @@ const file_phylactery_riskgate_v1_control_proto_rawDesc = "" +
 	"\x0eRevokeDecision\x12-.phylactery.riskgate.v1.RevokeDecisionRequest\x1a..phylactery.riskgate.v1.RevokeDecisionResponse\x12u\n" +
 	"\x10ListUndoFailures\x12/.phylactery.riskgate.v1.ListUndoFailuresRequest\x1a0.phylactery.riskgate.v1.ListUndoFailuresResponse\x12u\n" +
 	"\x10ClearUndoFailure\x12/.phylactery.riskgate.v1.ClearUndoFailureRequest\x1a0.phylactery.riskgate.v1.ClearUndoFailureResponse\x12`\n" +
-	"\tListSinks\x12(.phylactery.riskgate.v1.ListSinksRequest\x1a).phylactery.riskgate.v1.ListSinksResponseB\xe6\x01\n" +
+	"\tListSinks\x12(.phylactery.riskgate.v1.ListSinksRequest\x1a).phylactery.riskgate.v1.ListSinksResponse\x12c\n" +
+	"\n" +
+	"ResumeSink\x12).phylactery.riskgate.v1.ResumeSinkRequest\x1a*.phylactery.riskgate.v1.ResumeSinkResponseB\xe6\x01\n" +
 	"\x1acom.phylactery.riskgate.v1B\fControlProtoP\x01Z@phylactery.internal/client/gen/phylactery/riskgate/v1;riskgatev1\xa2\x02\x03PRX\xaa\x02\x16Phylactery.Riskgate.V1\xca\x02\x16Phylactery\\Riskgate\\V1\xe2\x02\"Phylactery\\Riskgate\\V1\\GPBMetadata\xea\x02\x18Phylactery::Riskgate::V1b\x06proto3"
 
 var (
@@ -1485,7 +1573,7 @@ func file_phylactery_riskgate_v1_control_proto_rawDescGZIP() []byte {
 }
 
 var file_phylactery_riskgate_v1_control_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_phylactery_riskgate_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_phylactery_riskgate_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_phylactery_riskgate_v1_control_proto_goTypes = []any{
 	(FreezeScope)(0),                 // 0: phylactery.riskgate.v1.FreezeScope
 	(SinkState)(0),                   // 1: phylactery.riskgate.v1.SinkState
@@ -1506,24 +1594,26 @@ var file_phylactery_riskgate_v1_control_proto_goTypes = []any{
 	(*ClearUndoFailureResponse)(nil), // 16: phylactery.riskgate.v1.ClearUndoFailureResponse
 	(*ListSinksRequest)(nil),         // 17: phylactery.riskgate.v1.ListSinksRequest
 	(*ListSinksResponse)(nil),        // 18: phylactery.riskgate.v1.ListSinksResponse
-	(*NoticeSink)(nil),               // 19: phylactery.riskgate.v1.NoticeSink
-	(*timestamppb.Timestamp)(nil),    // 20: google.protobuf.Timestamp
+	(*ResumeSinkRequest)(nil),        // 19: phylactery.riskgate.v1.ResumeSinkRequest
+	(*ResumeSinkResponse)(nil),       // 20: phylactery.riskgate.v1.ResumeSinkResponse
+	(*NoticeSink)(nil),               // 21: phylactery.riskgate.v1.NoticeSink
+	(*timestamppb.Timestamp)(nil),    // 22: google.protobuf.Timestamp
 }
 var file_phylactery_riskgate_v1_control_proto_depIdxs = []int32{
 	0,  // 0: phylactery.riskgate.v1.FreezeTarget.scope:type_name -> phylactery.riskgate.v1.FreezeScope
 	2,  // 1: phylactery.riskgate.v1.Freeze.target:type_name -> phylactery.riskgate.v1.FreezeTarget
-	20, // 2: phylactery.riskgate.v1.Freeze.freeze_time:type_name -> google.protobuf.Timestamp
+	22, // 2: phylactery.riskgate.v1.Freeze.freeze_time:type_name -> google.protobuf.Timestamp
 	2,  // 3: phylactery.riskgate.v1.FreezeRequest.target:type_name -> phylactery.riskgate.v1.FreezeTarget
 	3,  // 4: phylactery.riskgate.v1.FreezeResponse.freeze:type_name -> phylactery.riskgate.v1.Freeze
 	2,  // 5: phylactery.riskgate.v1.UnfreezeRequest.target:type_name -> phylactery.riskgate.v1.FreezeTarget
 	3,  // 6: phylactery.riskgate.v1.ListFreezesResponse.freezes:type_name -> phylactery.riskgate.v1.Freeze
-	20, // 7: phylactery.riskgate.v1.UndoFailure.fail_time:type_name -> google.protobuf.Timestamp
+	22, // 7: phylactery.riskgate.v1.UndoFailure.fail_time:type_name -> google.protobuf.Timestamp
 	12, // 8: phylactery.riskgate.v1.ListUndoFailuresResponse.failures:type_name -> phylactery.riskgate.v1.UndoFailure
-	19, // 9: phylactery.riskgate.v1.ListSinksResponse.sinks:type_name -> phylactery.riskgate.v1.NoticeSink
+	21, // 9: phylactery.riskgate.v1.ListSinksResponse.sinks:type_name -> phylactery.riskgate.v1.NoticeSink
 	1,  // 10: phylactery.riskgate.v1.NoticeSink.state:type_name -> phylactery.riskgate.v1.SinkState
-	20, // 11: phylactery.riskgate.v1.NoticeSink.oldest_time:type_name -> google.protobuf.Timestamp
-	20, // 12: phylactery.riskgate.v1.NoticeSink.taken_time:type_name -> google.protobuf.Timestamp
-	20, // 13: phylactery.riskgate.v1.NoticeSink.failing_since:type_name -> google.protobuf.Timestamp
+	22, // 11: phylactery.riskgate.v1.NoticeSink.oldest_time:type_name -> google.protobuf.Timestamp
+	22, // 12: phylactery.riskgate.v1.NoticeSink.taken_time:type_name -> google.protobuf.Timestamp
+	22, // 13: phylactery.riskgate.v1.NoticeSink.failing_since:type_name -> google.protobuf.Timestamp
 	4,  // 14: phylactery.riskgate.v1.ControlService.Freeze:input_type -> phylactery.riskgate.v1.FreezeRequest
 	6,  // 15: phylactery.riskgate.v1.ControlService.Unfreeze:input_type -> phylactery.riskgate.v1.UnfreezeRequest
 	8,  // 16: phylactery.riskgate.v1.ControlService.ListFreezes:input_type -> phylactery.riskgate.v1.ListFreezesRequest
@@ -1531,15 +1621,17 @@ var file_phylactery_riskgate_v1_control_proto_depIdxs = []int32{
 	13, // 18: phylactery.riskgate.v1.ControlService.ListUndoFailures:input_type -> phylactery.riskgate.v1.ListUndoFailuresRequest
 	15, // 19: phylactery.riskgate.v1.ControlService.ClearUndoFailure:input_type -> phylactery.riskgate.v1.ClearUndoFailureRequest
 	17, // 20: phylactery.riskgate.v1.ControlService.ListSinks:input_type -> phylactery.riskgate.v1.ListSinksRequest
-	5,  // 21: phylactery.riskgate.v1.ControlService.Freeze:output_type -> phylactery.riskgate.v1.FreezeResponse
-	7,  // 22: phylactery.riskgate.v1.ControlService.Unfreeze:output_type -> phylactery.riskgate.v1.UnfreezeResponse
-	9,  // 23: phylactery.riskgate.v1.ControlService.ListFreezes:output_type -> phylactery.riskgate.v1.ListFreezesResponse
-	11, // 24: phylactery.riskgate.v1.ControlService.RevokeDecision:output_type -> phylactery.riskgate.v1.RevokeDecisionResponse
-	14, // 25: phylactery.riskgate.v1.ControlService.ListUndoFailures:output_type -> phylactery.riskgate.v1.ListUndoFailuresResponse
-	16, // 26: phylactery.riskgate.v1.ControlService.ClearUndoFailure:output_type -> phylactery.riskgate.v1.ClearUndoFailureResponse
-	18, // 27: phylactery.riskgate.v1.ControlService.ListSinks:output_type -> phylactery.riskgate.v1.ListSinksResponse
-	21, // [21:28] is the sub-list for method output_type
-	14, // [14:21] is the sub-list for method input_type
+	19, // 21: phylactery.riskgate.v1.ControlService.ResumeSink:input_type -> phylactery.riskgate.v1.ResumeSinkRequest
+	5,  // 22: phylactery.riskgate.v1.ControlService.Freeze:output_type -> phylactery.riskgate.v1.FreezeResponse
+	7,  // 23: phylactery.riskgate.v1.ControlService.Unfreeze:output_type -> phylactery.riskgate.v1.UnfreezeResponse
+	9,  // 24: phylactery.riskgate.v1.ControlService.ListFreezes:output_type -> phylactery.riskgate.v1.ListFreezesResponse
+	11, // 25: phylactery.riskgate.v1.ControlService.RevokeDecision:output_type -> phylactery.riskgate.v1.RevokeDecisionResponse
+	14, // 26: phylactery.riskgate.v1.ControlService.ListUndoFailures:output_type -> phylactery.riskgate.v1.ListUndoFailuresResponse
+	16, // 27: phylactery.riskgate.v1.ControlService.ClearUndoFailure:output_type -> phylactery.riskgate.v1.ClearUndoFailureResponse
+	18, // 28: phylactery.riskgate.v1.ControlService.ListSinks:output_type -> phylactery.riskgate.v1.ListSinksResponse
+	20, // 29: phylactery.riskgate.v1.ControlService.ResumeSink:output_type -> phylactery.riskgate.v1.ResumeSinkResponse
+	22, // [22:30] is the sub-list for method output_type
+	14, // [14:22] is the sub-list for method input_type
 	14, // [14:14] is the sub-list for extension type_name
 	14, // [14:14] is the sub-list for extension extendee
 	0,  // [0:14] is the sub-list for field type_name
@@ -1556,7 +1648,7 @@ func file_phylactery_riskgate_v1_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_phylactery_riskgate_v1_control_proto_rawDesc), len(file_phylactery_riskgate_v1_control_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

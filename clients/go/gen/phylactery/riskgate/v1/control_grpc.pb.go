@@ -28,6 +28,7 @@ const (
 	ControlService_ListUndoFailures_FullMethodName = "/phylactery.riskgate.v1.ControlService/ListUndoFailures"
 	ControlService_ClearUndoFailure_FullMethodName = "/phylactery.riskgate.v1.ControlService/ClearUndoFailure"
 	ControlService_ListSinks_FullMethodName        = "/phylactery.riskgate.v1.ControlService/ListSinks"
+	ControlService_ResumeSink_FullMethodName       = "/phylactery.riskgate.v1.ControlService/ResumeSink"
 )
 
 // ControlServiceClient is the client API for ControlService service.
@@ -64,6 +65,10 @@ type ControlServiceClient interface {
 	// ListSinks lists the sinks of notices as this process knows them: what waits for each, what was sent in a week, and
 	// why one takes nothing. Requires the role installation_operator.
 	ListSinks(ctx context.Context, in *ListSinksRequest, opts ...grpc.CallOption) (*ListSinksResponse, error)
+	// ResumeSink enables a sink of notices that said that it is gone, and lets what waits for it be tried at once. A sink to
+	// which nothing was ever sent is NOT_FOUND with SINK_NOT_FOUND. Requires the role installation_operator. Repeating it
+	// lets what still waits be tried once more.
+	ResumeSink(ctx context.Context, in *ResumeSinkRequest, opts ...grpc.CallOption) (*ResumeSinkResponse, error)
 }
 
 type controlServiceClient struct {
@@ -144,6 +149,16 @@ func (c *controlServiceClient) ListSinks(ctx context.Context, in *ListSinksReque
 	return out, nil
 }
 
+func (c *controlServiceClient) ResumeSink(ctx context.Context, in *ResumeSinkRequest, opts ...grpc.CallOption) (*ResumeSinkResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResumeSinkResponse)
+	err := c.cc.Invoke(ctx, ControlService_ResumeSink_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ControlServiceServer is the server API for ControlService service.
 // All implementations must embed UnimplementedControlServiceServer
 // for forward compatibility.
@@ -178,6 +193,10 @@ type ControlServiceServer interface {
 	// ListSinks lists the sinks of notices as this process knows them: what waits for each, what was sent in a week, and
 	// why one takes nothing. Requires the role installation_operator.
 	ListSinks(context.Context, *ListSinksRequest) (*ListSinksResponse, error)
+	// ResumeSink enables a sink of notices that said that it is gone, and lets what waits for it be tried at once. A sink to
+	// which nothing was ever sent is NOT_FOUND with SINK_NOT_FOUND. Requires the role installation_operator. Repeating it
+	// lets what still waits be tried once more.
+	ResumeSink(context.Context, *ResumeSinkRequest) (*ResumeSinkResponse, error)
 	mustEmbedUnimplementedControlServiceServer()
 }
 
@@ -208,6 +227,9 @@ func (UnimplementedControlServiceServer) ClearUndoFailure(context.Context, *Clea
 }
 func (UnimplementedControlServiceServer) ListSinks(context.Context, *ListSinksRequest) (*ListSinksResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListSinks not implemented")
+}
+func (UnimplementedControlServiceServer) ResumeSink(context.Context, *ResumeSinkRequest) (*ResumeSinkResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResumeSink not implemented")
 }
 func (UnimplementedControlServiceServer) mustEmbedUnimplementedControlServiceServer() {}
 func (UnimplementedControlServiceServer) testEmbeddedByValue()                        {}
@@ -356,6 +378,24 @@ func _ControlService_ListSinks_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ControlService_ResumeSink_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResumeSinkRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServiceServer).ResumeSink(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ControlService_ResumeSink_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServiceServer).ResumeSink(ctx, req.(*ResumeSinkRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ControlService_ServiceDesc is the grpc.ServiceDesc for ControlService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -390,6 +430,10 @@ var ControlService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListSinks",
 			Handler:    _ControlService_ListSinks_Handler,
+		},
+		{
+			MethodName: "ResumeSink",
+			Handler:    _ControlService_ResumeSink_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
