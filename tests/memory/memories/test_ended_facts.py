@@ -44,6 +44,11 @@ async def told(kept, keeper, *texts):
         (["Hi, I'm called Nora and I live in Oslo", "I moved to Bergen"], ["I'm called Nora", "I moved to Bergen"]),
         (["Trabajo en Acme", "renuncié a Acme", "trabajo para Globex"], ["trabajo para Globex"]),
         (["I work for Acme", "I no longer work"], ["I no longer work"]),
+        (["trabajo de fontanera", "no trabajo de fontanera, soy chef"], ["no trabajo de fontanera, soy chef"]),
+        (["I work as a baker", "I don't work as a baker, I'm a vet"], ["I don't work as a baker, I'm a vet"]),
+        (["trabajo como guía", "ya no trabajo como guía"], ["ya no trabajo como guía"]),
+        (["trabajo de guía", "trabajo de noche"], ["trabajo de guía", "trabajo de noche"]),
+        (["I live in Oslo. What time is it?", "I have two cats\nread me a story"], ["I live in Oslo.", "I have two cats"]),
     ],
 )
 async def test_what_is_over_or_other_now_is_told_no_more(kept, keeper, said, holds):

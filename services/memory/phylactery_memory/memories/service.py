@@ -263,6 +263,8 @@ class Memories:
         """
         whole = draft.source is not Source.USER or draft.kind or draft.attribute or draft.supersedes
         parts = [] if whole else statements(draft.text)
+        if len(parts) == 1 and not draft.keep:
+            draft = replace(draft, text=parts[0])
         if len(parts) < 2 or (draft.keep and len(parts) > MOST_ASKED_FOR):  # noqa: PLR2004 - one statement
             return await self._write_one(owner, draft)
         found = await self._store.ask(lambda connection: lineage.find(connection, owner, draft.lineage))

@@ -180,6 +180,10 @@ _SLOTS: Final = tuple(
             r"my birthday(?:'s| is)(?: on)?|i was born on|mi cumpleanos es(?: el)?|cumplo (?:anos )?el|naci el",
         ),
         ("timezone", r"my time ?zone(?:'s| is)|mi (?:zona horaria|huso horario) es(?: la de)?"),
+        (
+            "occupation",
+            r"i(?:'m| am)? (?:now )?(?:work|working)(?: now)? as|(?:yo )?(?:ahora )?trabajo(?: ahora)? (?:de|como)",
+        ),
     )
 )
 _FAVOURITE: Final = (
@@ -325,6 +329,16 @@ _ENDED: Final = tuple(
             ),
         ),
         (
+            ("occupation",),
+            (
+                r"i (?:don'?t|do not|no longer) work(?: any ?more)? as (.+)",
+                r"i(?:'m| am) (?:not|no longer) working as (.+)",
+                r"i(?:'ve| have)?(?: just)? (?:quit|stopped) working as (.+)",
+                r"(?:yo )?(?:ya )?no trabajo(?: ya| mas)? (?:de|como) (.+)",
+                r"deje de trabajar (?:de|como) (.+)",
+            ),
+        ),
+        (
             ("city", "employer"),
             (
                 r"i(?:'ve| have)?(?: just)? left (.+)",
@@ -406,6 +420,11 @@ _INSTEAD: Final = re2.compile(
     r"que)?(?: vivo| trabajo| me llamo)?(?: en| para| "
     r"el)?)\s+(.+)$"
 )
+_INSTEAD_WORK: Final = re2.compile(
+    r"^(.+?),?\s+(?:(?:but|and|y|e|sino que)\s+)?"
+    r"(?:but|sino|(?:i(?:'m| am)|i work as)(?: now)?|(?:ahora )?(?:soy|trabajo (?:de|como)))(?: ahora)?\s+(.+)$"
+)
+_ARTICLE: Final = re2.compile(r"^(?:an?|the|una?|el|la)\s+")
 """What holds in place of what is denied: not Bob but Rob."""
 _OVER: Final = re2.compile(
     r"(?:\s+(?:any ?more|any ?longer|now|ya|mas|nunca mas|at all|again|please|por favor|really))+$"
@@ -463,6 +482,7 @@ _LISTS: Final = _word_lists()
 _PARTICLES: Final = _LISTS["particles"]
 _NO_NAMES: Final = _LISTS["no names"]
 _NO_PLACES: Final = _LISTS["no places"]
+_NO_WORK: Final = _LISTS["no work"]
 _MONTHS: Final = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
     r"nov(?:ember)?|"
@@ -549,10 +569,12 @@ def _is_of_its_kind(attribute: str, value: str, sentence: str) -> bool:
         case "timezone":
             named = value[:1].isupper() or plain(value).replace(" ", "_") in _zone_cities()
             return _ZONE.match(value) is not None or (named and _is_place(value, sentence))
-        case _:  # a favourite
+        case _:  # a favourite, or what somebody works as
             words = plain(value).split()
+            never = _NO_WORK if attribute == "occupation" else ()
             begins = value[:1].isupper() or words[0] not in STOP_WORDS
-            return begins and len(words) <= _MOST_VALUE_WORDS and words[0] not in _NO_NAMES and not negated(value)
+            plainly = begins and len(words) <= _MOST_VALUE_WORDS and words[0] not in _NO_NAMES and not negated(value)
+            return plainly and not any(word in never for word in words)
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -568,13 +590,21 @@ def is_joke(text: str) -> bool:
 def statements(text: str) -> list[str]:
     """Return the parts of a text that are kept apart, so that what one of them says can end without the others.
 
-    "Me llamo Ana y vivo en Lima" makes two. A text that sets no attribute is one part.
+    "Me llamo Ana y vivo en Lima" makes two. A text that sets no attribute is one part. A question or an order beside
+    what is stated is no part of it: it is answered or done, and says nothing that lasts.
     """
     parts: list[str] = []
     alone = False  # the last part sets an attribute, so that no further sentence joins it
+    asks = False
     for sentence in sentences(text):
         start = 0
-        for stop, following in (*_cuts(sentence), (len(sentence), len(sentence))):
+        cuts, said = _cuts(sentence), read(sentence)
+        if not cuts and (said.question or said.command):
+            asks = True
+            continue
+        if cuts and said.slot is not None and not said.slot.ends and not any(map(_sets, _pieces(sentence, cuts))):
+            cuts = []  # only together do they say what holds instead: no trabajo de enfermera, soy profesora
+        for stop, following in (*cuts, (len(sentence), len(sentence))):
             part = sentence[start:stop].strip()
             said = read(part)
             if said.small_talk:
@@ -586,9 +616,8 @@ def statements(text: str) -> list[str]:
             else:
                 parts.append(part)
             start, alone = following, sets
-    return (
-        parts if len(parts) > 1 and not is_joke(text) and any(read(part).slot is not None for part in parts) else [text]
-    )
+    apart = asks or any(read(part).slot is not None for part in parts)
+    return parts if apart and len(parts) > (not asks) and not is_joke(text) else [text]
 
 
 def _cuts(sentence: str) -> list[tuple[int, int]]:
@@ -603,6 +632,16 @@ def _cuts(sentence: str) -> list[tuple[int, int]]:
             found.append((joint.start(), joint.end()))
             begins = joint.end()
     return found
+
+
+def _pieces(sentence: str, cuts: list[tuple[int, int]]) -> list[str]:
+    starts, stops = [0, *(following for _, following in cuts)], [*(stop for stop, _ in cuts), len(sentence)]
+    return [sentence[start:stop] for start, stop in zip(starts, stops, strict=True)]
+
+
+def _sets(clause: str) -> bool:
+    slot = read(clause).slot
+    return slot is not None and not slot.ends
 
 
 def _states(clause: str) -> bool:
@@ -685,7 +724,8 @@ def _slot_at(sentence: str, body: str) -> tuple[Slot | None, bool]:
             )
     for attribute, pattern in _SLOTS:
         if found := pattern.search(body):
-            value = _as_written(sentence, _OVER.sub("", next(group for group in found.groups() if group)))
+            said = _OVER.sub("", next(group for group in found.groups() if group))
+            value = _as_written(sentence, _ARTICLE.sub("", said) if attribute == "occupation" else said)
             value = _leading_name(value) if attribute in _PLACES else value
             if value and _is_of_its_kind(attribute, value, sentence):
                 return Slot(attribute, value), attribute in _STABLE_ATTRIBUTES
@@ -697,11 +737,14 @@ def _ended(sentence: str, body: str) -> Slot | None:
     for attributes, pattern in _ENDED:
         if found := pattern.search(body):
             said = next((group for group in found.groups() if group), "")
-            if (instead := _INSTEAD.search(said)) and len(attributes) == 1:
-                value = _as_written(sentence, _OVER.sub("", instead.groups()[1]))
+            work = attributes == ("occupation",)
+            if (instead := (_INSTEAD_WORK if work else _INSTEAD).search(said)) and len(attributes) == 1:
+                said_now = _OVER.sub("", instead.groups()[1])
+                value = _as_written(sentence, _ARTICLE.sub("", said_now) if work else said_now)
                 if value and _is_of_its_kind(attributes[0], value, sentence):
                     return Slot(attributes[0], value)
             value = _OVER.sub("", _ENDS_VALUE.sub("", said)).strip(" '\"")
+            value = _ARTICLE.sub("", value) if work else value
             value = "" if value in _THAT else _LENGTHS.get(value, _LANGUAGES.get(value, value))
             return Slot(" ".join(attributes), value, ends=True)
     for pattern in _NO_FAVOURITE:

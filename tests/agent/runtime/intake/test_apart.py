@@ -48,6 +48,7 @@ async def say_together(person: Person, *messages: str, graph: str = "") -> str:
         ((APPEND, "book me a table"), "I didn't get “book me a table”"),
         ((APPEND, "what time is it?"), "UTC"),
         ((APPEND, "thanks", "what is the capital of France?"), "I didn't get “what is the capital of France?”"),
+        (("I live in Oslo", APPEND, "my dog is called Toby"), ""),
     ],
 )
 async def test_the_half_that_is_understood_is_done_and_the_other_is_answered(
@@ -82,3 +83,37 @@ def test_very_many_messages_are_not_tried() -> None:
     text = "\n".join([APPEND, *[HELP] * 50])
     starts = [at + 1 for at, char in enumerate(text) if char == "\n"]
     assert read_apart(text, starts, TOOLS) is None
+
+
+@each_case(
+    ("said", "request"),
+    [
+        (f"{APPEND}. I live in Oslo.", f"{APPEND}. "),
+        (f"I live in Oslo\n{APPEND}", APPEND),
+        (f"trabajo de enfermera. {APPEND}", APPEND),
+        (f"{APPEND}. I am kidding", None),
+        (f"{APPEND}. I don't live in Oslo", None),
+        (f"{APPEND}. My boss is against it", None),
+        (f"{APPEND}. My file is q.txt", None),
+        (f"{APPEND}. I work tomorrow at 8", None),
+        ("write my address to p.txt. I live in Oslo", None),
+        (f"{APPEND}. what is the capital of France?", None),
+    ],
+)
+def test_what_a_person_tells_of_themselves_divides_one_message_too(said: str, request: str | None) -> None:
+    read = read_apart(said, [], TOOLS)
+    assert (None if read is None else read.request) == request
+
+
+@pytest.mark.parametrize("said", ["I live in Oslo\nwhat time is it?", "I live in Oslo. What time is it?"])
+async def test_a_question_beside_what_is_kept_is_answered(system: System, ana: Person, said: str) -> None:
+    reply = (await ana.say(said)).reply.text
+    assert "UTC" in reply
+    assert "I will remember: I live in Oslo" in reply
+
+
+async def test_an_order_beside_what_is_kept_is_not_lost(system: System, ana: Person) -> None:
+    answer = await ana.say(f"{APPEND}. I live in Oslo.", language="en")
+    approval_id, code = approval_of(answer)
+    assert (await ana.say(f"APPROVE {approval_id} {code}")).run.status == DONE
+    assert system.sandbox.joinpath("p.txt").read_text() == "x\n"

@@ -11,16 +11,20 @@ from phylactery_agent.graph.core.state import Incoming
 from phylactery_agent.i18n.help import talk_text
 from phylactery_agent.i18n.texts import say, shortened
 from phylactery_agent.ports import Language, TurnContext
+from phylactery_agent.rules.apart import tells_of_oneself
 from phylactery_agent.rules.intents import talk_kind
 from phylactery_agent.rules.plain_replies import asks_time
 from phylactery_agent.timeparse.recurrence import zone
 
 
 async def beside_told(incoming: Incoming, context: TurnContext, language: Language) -> list[str]:
-    """Return the reply to each message beside the request: small talk, the time, or that it was not understood."""
+    """Return the reply to each message beside the request: small talk, the time, or that it was not understood.
+
+    What the person tells of themselves has its answer in what memory keeps of it.
+    """
     likely = incoming.get("likely")
     left = likely.get("left", []) if likely else []
-    return [await _told(one, context, language) for one in left]
+    return [await _told(one, context, language) for one in left if not tells_of_oneself(one)]
 
 
 async def _told(text: str, context: TurnContext, language: Language) -> str:

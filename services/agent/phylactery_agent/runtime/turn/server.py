@@ -412,7 +412,8 @@ class TurnServer:
 
         Memory decides, before the turn ends: nothing is said to be kept that is not, and what is kept is said. Killed
         in between, the turn is served again and memory knows the text. Without memory, the words wait in the outbox.
-        A message of which all is kept, and for which nothing else was done, has its answer in that.
+        A message of which all is kept, and for which nothing else was done, has its answer in that; not one that asks
+        something, too.
         """
         said, text = said_in(claim.turn), claim.turn.text
         asks = ending.approval_id or ending.status not in {RunStatus.DONE, RunStatus.SUSPENDED}
@@ -436,7 +437,7 @@ class TurnServer:
             now = datetime.fromtimestamp(claim.turn.created_us / MICROSECONDS, zone(stated))
             told += f"\n{message('zone_told', heard.language, zone=stated, clock=f'{now:%H:%M}')}"
         whole = sum(map(len, kept)) * 3 > len(text.strip())  # no more than what is over by now goes beside it
-        if planned or self.models is not None or not whole:
+        if planned or self.models is not None or not whole or "?" in _without(text, kept):
             return replace(ending, reply_text=f"{ending.reply_text}\n\n{told}")
         if claim.turn.resumed:  # the question that waits stays one
             return replace(ending, reply_text=told)
@@ -659,7 +660,7 @@ class TurnServer:
     async def _read_apart(self, claim: Claim) -> LikelyMeaning | None:
         """Return what the messages of a turn ask for each by itself, None if they are to be read as one."""
         turn = claim.turn
-        if turn.kind != "message" or turn.do_not_store or not turn.message_starts:
+        if turn.kind != "message" or turn.do_not_store:
             return None
         lane = (turn.owner.tenant, turn.owner.user_id)
         return await read_aside(lane, turn.text, partial(read_apart, turn.text, turn.message_starts, self.tools))
@@ -844,6 +845,12 @@ class TurnServer:
         except SealError as error:
             _log.error("a reply's code is lost", reason=str(error), run_id=claim.lease.run_id)
             return "", {}
+
+
+def _without(text: str, parts: Sequence[str]) -> str:
+    for part in parts:
+        text = text.replace(part, "")
+    return text
 
 
 def _plainly(text: str) -> str:

@@ -62,10 +62,14 @@ async def _by_rules(state: AgentState, context: TurnContext) -> dict[str, Any]:
     request = asked_of_rules(state["incoming"])
     if told := await time_told(request, context, state["language"]):
         return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], told], "planned_by": "rules"}
+    again = state["directive"] == "replan"
+    beside = [] if again else await beside_told(state["incoming"], context, state["language"])
+    if beside and not state["incoming"]["likely"]["request"]:  # nothing is asked for beside what is answered
+        return {"plan": [], "steps": {}, "directive": "", "notes": [*state["notes"], *beside], "planned_by": "rules"}
     update = await read_aside((state["tenant"], state["user_id"]), request, lambda: _ruled(state, context.tools))
-    if state["directive"] != "replan":
+    if not again:
         update = await _with_times_settled(update, context, state["language"])
-    if state["directive"] != "replan" and (beside := await beside_told(state["incoming"], context, state["language"])):
+    if beside:
         update["notes"] = [*update.get("notes", state["notes"]), *beside]
     steps = (update["steps"][planned["id"]] for planned in update.get("plan", []))
     if begun := [step_told(step) for step in steps if step["status"] == "pending"]:
