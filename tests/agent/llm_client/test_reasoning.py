@@ -28,6 +28,8 @@ MARKS = {
     "numbered": (f"<unused94>thought\n{SECRET}<unused95>", ""),
     "half channels": (f"<|channel>thought\n{SECRET}<channel|>", ""),
     "an end alone": (f"{SECRET}\nso be it</think>\n\n", ""),
+    "spaces in the marks": (f"< think >{SECRET}</think >", ""),
+    "joined to a name": (f"<antThinking>{SECRET}</antThinking>", ""),
     "two ends": (f"<think>{SECRET}</think> more {SECRET}</think>", ""),
     "within each other": (f"<think>a <think>{SECRET}</think>", ""),
     "twice": (f"<think>{SECRET}</think><reasoning>{SECRET}</reasoning>", ""),

@@ -13,14 +13,14 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_THOUGHT: Final = r"(?:[\w.-]{1,24}:)?(?:think(?:ing)?|thoughts?|reasoning|reflection|scratch_?pad|inner_monologue)"
+_THOUGHT: Final = r"(?:[\w.-]{1,24}:)?(?:(?:ant)?think(?:ing)?|thoughts?|reasoning|reflection|scratch_?pad|inner_monologue)"
 _NAMED: Final = r"(?:begin_of_thought|START_THINKING|unused94)"
 _OPENS: Final = (
-    rf"<{_THOUGHT}(?:\s[^<>]{{0,80}})?>|\[{_THOUGHT}\]|◁{_THOUGHT}▷|<\|(?:{_THOUGHT}|{_NAMED})\|>"
+    rf"<\s?{_THOUGHT}(?:\s[^<>]{{0,80}})?>|\[{_THOUGHT}\]|◁{_THOUGHT}▷|<\|(?:{_THOUGHT}|{_NAMED})\|>"
     r"|<unused94>|<\|channel>\s{0,8}thought|<\|channel\|>(?!\s{0,8}final)[^<>]{0,80}<\|message\|>"
 )
 _CLOSES: Final = (
-    rf"</{_THOUGHT}>|\[/{_THOUGHT}\]|◁/{_THOUGHT}▷|<\|(?:/{_THOUGHT}|end_of_thought|END_THINKING)\|>|<unused95>"
+    rf"<\s?/\s?{_THOUGHT}\s?>|\[/{_THOUGHT}\]|◁/{_THOUGHT}▷|<\|(?:/{_THOUGHT}|end_of_thought|END_THINKING)\|>|<unused95>"
     r"|<channel\|>|<\|channel\|>\s{0,8}final[^<>]{0,80}<\|message\|>|<\|end\|>\s{0,8}<\|start\|>(?=\s{0,8}assistant)"
 )
 _MARKS: Final = re.compile(rf"(?i)(?<!`)(?:(?P<opens>{_OPENS})|(?P<closes>{_CLOSES}))")
