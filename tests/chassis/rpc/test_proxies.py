@@ -13,7 +13,7 @@ import typer
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from phylactery_chassis.rpc.channel import open_channel
 from phylactery_chassis.rpc.healthcheck import serving
-from phylactery_chassis.rpc.proxies import proxy_options
+from phylactery_chassis.rpc.proxies import proxy_of, proxy_options
 from phylactery_client import proxies, transport
 from phylactery_client.sync import transport as sync_transport
 from phylactery_riskgate.cli.remote import connect
@@ -101,5 +101,17 @@ def test_a_proxy_that_refuses_a_remote_target_is_named(proxy: Proxy, capsys: pyt
     with pytest.raises(typer.Exit), connect("riskgate.example.org:1", None) as remote:
         remote.ask(health_pb2_grpc.HealthStub(remote.channel).Check, health_pb2.HealthCheckRequest(), seconds=10)
     said = capsys.readouterr()
-    assert "the proxy of the environment refused the connection; name the host in no_proxy" in said.out + said.err
+    assert "the proxy 127.0.0.1:" in said.out + said.err
+    assert "of the environment gave no connection; name the host in no_proxy" in said.out + said.err
     assert proxy.asked
+
+
+def test_a_proxy_that_is_not_there_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("grpc_proxy", "https_proxy", "no_grpc_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("http_proxy", "http://ana:secret@gate.example:3128")
+    monkeypatch.setenv("no_proxy", "localhost, .inner.example")
+    assert proxy_of("riskgate.example.org:1") == "gate.example:3128"
+    assert [proxy_of(one) for one in (*HERE, "a.inner.example:1")] == [""] * (len(HERE) + 1)
+    monkeypatch.setenv("https_proxy", "other.example")
+    assert proxy_of("dns:///riskgate.example.org:1") == "other.example"

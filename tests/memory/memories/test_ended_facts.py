@@ -48,7 +48,10 @@ async def told(kept, keeper, *texts):
         (["I work as a baker", "I don't work as a baker, I'm a vet"], ["I don't work as a baker, I'm a vet"]),
         (["trabajo como guía", "ya no trabajo como guía"], ["ya no trabajo como guía"]),
         (["trabajo de guía", "trabajo de noche"], ["trabajo de guía", "trabajo de noche"]),
-        (["I live in Oslo. What time is it?", "I have two cats\nread me a story"], ["I live in Oslo.", "I have two cats"]),
+        (
+            ["I live in Oslo. What time is it?", "I have two cats\nread me a story"],
+            ["I live in Oslo.", "I have two cats"],
+        ),
     ],
 )
 async def test_what_is_over_or_other_now_is_told_no_more(kept, keeper, said, holds):

@@ -95,6 +95,18 @@ async def test_a_replaced_data_folder_is_not_verified_by_the_head_of_the_old_one
     assert (found.exit_code, "proves nothing" in found.output) == (1, True), found.output
 
 
+async def test_a_database_whose_kept_heads_were_removed_is_not_verified_without_one(exported, tmp_path):
+    gate, _, _, head = exported
+    shutil.rmtree(gate.settings.heads_dir)
+    for again in (False, True):
+        found = command("verify", "--data-dir", gate.folder)
+        assert (found.exit_code, "are gone" in found.output) == (1, True), (again, found.output)
+        gate.settings.heads_dir.mkdir(exist_ok=True)  # an empty folder in its place says no more
+    kept = tmp_path / "kept.txt"
+    kept.write_text(head.note)
+    assert "consistent with the given head" in command("verify", "--data-dir", gate.folder, "--checkpoint", kept).output
+
+
 async def test_an_adoption_is_printed_by_every_later_verification(make_gate, call, tmp_path):
     gate = await make_gate()
     await gate.person("ana").evaluate(call(*READ))

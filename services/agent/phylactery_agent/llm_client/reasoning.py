@@ -13,7 +13,9 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_THOUGHT: Final = r"(?:[\w.-]{1,24}:)?(?:(?:ant)?think(?:ing)?|thoughts?|reasoning|reflection|scratch_?pad|inner_monologue)"
+_THOUGHT: Final = (
+    r"(?:[\w.-]{1,24}:)?(?:(?:ant)?think(?:ing)?|thoughts?|reasoning|reflection|scratch_?pad|inner_monologue)"
+)
 _NAMED: Final = r"(?:begin_of_thought|START_THINKING|unused94)"
 _OPENS: Final = (
     rf"<\s?{_THOUGHT}(?:\s[^<>]{{0,80}})?>|\[{_THOUGHT}\]|◁{_THOUGHT}▷|<\|(?:{_THOUGHT}|{_NAMED})\|>"

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 _TARGET = re.compile(r"(?:dns:(?://[^/]*/)?|ipv[46]:)?(?:\[(?P<six>[^\]]*)\]|(?P<host>[^:,/]*))(?::\d+)?")
+
+
+_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
+_EXCEPTIONS = ("no_grpc_proxy", "no_proxy")
+"""Variables that gRPC reads, in lower case alone; the first that is set counts."""
 
 
 def proxy_options(target: str) -> list[tuple[str, int]]:
@@ -15,6 +22,19 @@ def proxy_options(target: str) -> list[tuple[str, int]]:
     this machine, with their tokens, would go to another one.
     """
     return [("grpc.enable_http_proxy", 0)] if _is_here(target) else []
+
+
+def proxy_of(target: str) -> str:
+    """Return host and port of the environment's proxy that a channel to a target uses, '' for none."""
+    named = next(filter(None, map(os.environ.get, _PROXIES)), "")
+    found = urlsplit(named if "://" in named else f"//{named}")
+    try:
+        place = f"{found.hostname}:{found.port}" if found.port else found.hostname or ""
+    except ValueError:  # a port that is none: gRPC says so itself
+        place = ""
+    host = target.removeprefix("dns:").lstrip("/").rpartition(":")[0]
+    excepted = next(filter(None, map(os.environ.get, _EXCEPTIONS)), "").split(",")
+    return "" if _is_here(target) or any(one.strip() and host.endswith(one.strip()) for one in excepted) else place
 
 
 def _is_here(target: str) -> bool:

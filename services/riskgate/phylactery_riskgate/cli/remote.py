@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 from phylactery_chassis.auth.identity import AUTHORIZATION
-from phylactery_chassis.rpc.proxies import proxy_options
+from phylactery_chassis.rpc.proxies import proxy_of, proxy_options
 from phylactery_chassis.rpc.status import REASON_PREFIX
 from phylactery_chassis.settings import read_secret
 
@@ -104,8 +104,8 @@ class Remote:
         code, text = error.code().name, error.details() or ""
         if code == "UNAVAILABLE" and not info.reason:
             cause = "start RiskGate with `riskgate serve`, or pass --target"
-            if "proxy" in text.lower():
-                cause = "the proxy of the environment refused the connection; name the host in no_proxy"
+            if proxy := proxy_of(self.target):  # a proxy that is not there is told by its address alone
+                cause = f"the proxy {proxy} of the environment gave no connection; name the host in no_proxy"
             text = f"{self.target} is not reachable; {cause}"
         if code == "UNAUTHENTICATED" and not self.metadata:
             text = "no token was sent; name a file that holds yours with --token-file, or set RISKGATE_TOKEN"

@@ -131,8 +131,9 @@ class Control:
         """Enable a sink of notices that said that it is gone. Raise PermissionDenied, NotFound and Unavailable."""
         who.require(Role.INSTALLATION_OPERATOR)
         if not await self._core.write(lambda connection: resume_sink(connection, asked.sink)):
-            told = f"no notice was ever sent to a sink '{asked.sink}'; see riskgate notices status"
-            raise NotFound("SINK_NOT_FOUND", told, metadata={"sink": asked.sink})
+            raise NotFound(
+                "SINK_NOT_FOUND", "no notice was ever sent to a sink of this name; see riskgate notices status"
+            )
 
     async def revoke(self, who: Principal, asked: RevokeInput) -> Revoked:
         """Void a decision, and close the approval it requested.

@@ -150,6 +150,7 @@ def audit_verify(  # noqa: PLR0917 - typer's options
     else:
         settings = settings_of(data_dir=data_dir)
         here = _kept_here(settings)
+        gone = "" if here or given else _heads_gone(settings)
 
         def check(connection: Connection, exporter: Exporter) -> Report:
             # the exporter compared the database with the heads of this machine already, whichever key signed them
@@ -161,6 +162,7 @@ def audit_verify(  # noqa: PLR0917 - typer's options
             return found
 
         found = _with_problems(_over_database(settings, check, every=True), problems)
+        found = replace(found, fault=found.fault or gone)
     heads = {note.partition("\n")[0] for note in kept}
     proven = key is not None or file is None
     facts = _facts(found, heads) | {"ok": found.ok and proven, "whole": found.ok, "key_trusted": proven}
@@ -312,7 +314,7 @@ def _kept_notes(path: Path) -> list[str]:
     """Read a signed head that was kept, or the newest of a file in RiskGate's folder of kept heads."""
     text = read_text(path)
     if not text.startswith("{"):
-        return [text]
+        return [text] if text.strip() else []
     try:
         return read_notes(text.splitlines())[-1:]
     except ValueError:
@@ -334,6 +336,20 @@ def _kept_here(settings: RiskGateSettings) -> list[str]:
     except DomainError as error:
         raise unusable(error.message) from None
     return [head.note for head in found if head is not None and head.size and head.note]
+
+
+def _heads_gone(settings: RiskGateSettings) -> str:
+    """Return that the heads of every log are gone from a machine that kept some, or an empty string.
+
+    Whoever rewrites the database and removes them leaves a log that agrees with itself.
+    """
+    store = HeadStore(settings.heads_dir, settings.keys_dir)
+    if not store.begun or store.names():
+        return ""
+    return (
+        f"the signed heads that this machine kept in {store.folder} are gone, and without one a rewritten log looks "
+        "whole: restore the folder, or give a head you kept with --checkpoint"
+    )
 
 
 def read_text(path: Path) -> str:
