@@ -98,7 +98,7 @@ def tells_of_oneself(text: str) -> bool:
     """Return True if a text plainly tells of the person, and of nothing that a request beside it could be about."""
     said = parse(text)
     plain = unaccented(text.strip())
-    if said.asks or _OF_ONESELF.search(plain) is None or _DENIES.search(plain) is not None or "?" in text:
+    if said.asks or _OF_ONESELF.match(plain) is None or next(_DENIES.finditer(plain), None) is not None or "?" in text:
         return False
     if may_amend(said) or may_refer(text, said) or times_of(text).places:
         return False

@@ -27,10 +27,10 @@ def proxy_options(target: str) -> list[tuple[str, int]]:
 def proxy_of(target: str) -> str:
     """Return host and port of the environment's proxy that a channel to a target uses, '' for none."""
     named = next(filter(None, map(os.environ.get, _PROXIES)), "")
-    found = urlsplit(named if "://" in named else f"//{named}")
     try:
+        found = urlsplit(named if "://" in named else f"//{named}")
         place = f"{found.hostname}:{found.port}" if found.port else found.hostname or ""
-    except ValueError:  # a port that is none: gRPC says so itself
+    except ValueError:  # no address: gRPC says so itself
         place = ""
     host = target.removeprefix("dns:").lstrip("/").rpartition(":")[0]
     excepted = next(filter(None, map(os.environ.get, _EXCEPTIONS)), "").split(",")
