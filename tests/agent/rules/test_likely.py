@@ -37,9 +37,9 @@ def test_an_unseen_wish_becomes_a_request_that_the_patterns_read(text, tool):
 
 def test_the_name_of_the_file_is_no_part_of_the_text_that_goes_into_it(subtests):
     for text, request in (
-        ("Make a packing list with socks and a hat in trip.txt", 'write "socks and a hat" to trip.txt'),
+        ("Make a packing note with socks and a hat in trip.txt", 'write "socks and a hat" to trip.txt'),
         ("create a note with ideas for June in the file garden.txt", 'write "ideas for June" to garden.txt'),
-        ("make a packing list with socks from trip.txt and a hat", ""),
+        ("make a packing note with socks from trip.txt and a hat", ""),
     ):
         with subtests.test(text):
             assert likely(text, SHOWN, TOOLS).request == request

@@ -28,11 +28,19 @@ def test_a_list_is_kept_as_a_file_named_after_it(subtests):
         ("make me a list of guests: Ana and Luis", "list-of-guests.txt", "Ana\nLuis"),
         ("create a list of milk and eggs", "list.txt", "milk\neggs"),
         ("haz una lista de la compra con leche, pan y huevos", "lista-de-la-compra.txt", "leche\npan\nhuevos"),
+        ("make a packing list with socks and a hat in trip.txt", "trip.txt", "socks\na hat"),
+        ("haz una lista de la compra con leche y pan en el archivo compra.txt", "compra.txt", "leche\npan"),
         ("¿me haces una lista de tareas: ir al banco, coser?", "lista-de-tareas.txt", "ir al banco\ncoser"),
     ):
         with subtests.test(text):
             assert calls(text) == [("write_file", {"path": path, "content": content})]
-    for text in ("make a list of my files", "haz una lista de mis archivos", "make a list with what I said"):
+    for text in (
+        "make a list of my files",
+        "haz una lista de mis archivos",
+        "make a list with what I said",
+        "make a packing list with socks from trip.txt and a hat",
+        "make a list with socks in a.txt in b.txt",
+    ):
         with subtests.test(text):
             assert calls(text) == []
 

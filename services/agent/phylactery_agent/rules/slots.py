@@ -166,12 +166,17 @@ def body_after(text: str) -> str:
 
 def body_for(text: str, name: str) -> str:
     """Return the text that a message dictates for a file, empty if the file's name stands within it."""
-    body = body_after(text)
-    bare = body.rstrip(" .!?\"'”»")
-    if bare.endswith(name):
-        named = next(_DESTINATION.finditer(bare[: -len(name)]), None)
-        body = "" if named is None else bare[: named.start()].strip()
+    body = before_destination(body_after(text), name)
     return "" if name in body and '"' not in body else body
+
+
+def before_destination(body: str, name: str) -> str:
+    """Return a text without the words at its end that say which file it goes to, empty if it ends with a bare name."""
+    bare = body.rstrip(" .!?\"'”»")
+    if not bare.endswith(name):
+        return body
+    named = next(_DESTINATION.finditer(bare[: -len(name)]), None)
+    return "" if named is None else bare[: named.start()].strip()
 
 
 def address_in(text: str) -> str:

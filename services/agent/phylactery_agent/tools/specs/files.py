@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from phylactery_understanding.language.text import is_file_name, tokenize
 from pydantic import Field
 
 from phylactery_agent.i18n.messages import in_each_language
 from phylactery_agent.rules.expressions import expression
+from phylactery_agent.rules.slots import before_destination
 from phylactery_agent.tools.contract import Contract, Example, Pattern, ToolSpec
 from phylactery_agent.tools.specs.parts import FILE_EN, FILE_ES, PATH, READ_EN, READ_ES, Arguments, object_schema
 from phylactery_agent.tools.specs.shown import file_shown, undone_shown
@@ -128,11 +130,19 @@ _ITEM_ENDS: Final = expression(r"(?i)\s*,\s*(?:(?:and|y|e)\s+)?|\s+(?:and|y|e)\s
 
 
 def _list_kept(args: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a list as a file named after it, with a line for each thing on it; None if it is one of something else."""
-    content = _ITEM_ENDS.sub("\n", str(args["content"]).strip(" .!?"))
+    """Return a list as a file with a line for each thing on it; None if it is one of something else.
+
+    The file has the name that is given last, "in trip.txt", or the list's own; another file's name is none of a thing.
+    """
+    said, path = str(args["content"]).strip(" .!?"), f"{'-'.join(str(args['path']).lower().split())}.txt"
+    if names := [one.raw for one in tokenize(said) if is_file_name(one.raw)]:
+        said, path = before_destination(said, names[-1]), names[-1]
+        if not said or len(names) > 1 or path in said:
+            return None
+    content = _ITEM_ENDS.sub("\n", said)
     if any(mark in content for mark in '"«»“”`:?¿') or ("\n" not in content and _OF_KNOWN.match(content)):
         return None
-    return {**args, "path": f"{'-'.join(str(args['path']).lower().split())}.txt", "content": content}
+    return {**args, "path": path, "content": content}
 
 
 READ_FILE: Final = ToolSpec(
