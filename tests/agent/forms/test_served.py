@@ -477,6 +477,16 @@ def kept_in(system: System, words: str) -> list[str]:
     return [str(path.relative_to(system.folder)) for path in found if words.encode() in path.read_bytes()]
 
 
+async def test_a_sensitive_form_speaks_the_language_it_was_begun_in(served: System) -> None:
+    ana = served.person()
+    for thread, words, *asked in (
+        ("t1", "report an expense", "What kind of expense is it?", "How much was it?"),
+        ("t2", "nota de gastos", "¿Qué tipo de gasto es?", "¿Cuánto fue?"),
+    ):
+        told = [(await ana.say(text, thread)).reply.text for text in (words, "taxi")]
+        assert all(question in text for question, text in zip(asked, told, strict=True)), told
+
+
 async def test_two_threads_and_two_people_have_sessions_of_their_own(own: System) -> None:
     ana, ben = own.person(), own.person("ben")
     await said(ana, "quiero un puesto", "ana@example.org")

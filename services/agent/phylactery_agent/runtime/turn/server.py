@@ -73,7 +73,7 @@ from phylactery_agent.runtime.guests.shares import OVER_SHARE, SILENT
 from phylactery_agent.runtime.handoff.queue import HANDED_OFF, queue_key
 from phylactery_agent.runtime.intake.authorship import NOTHING_SAID
 from phylactery_agent.runtime.intake.changes import NO_CHANGE, ThreadChange, ThreadChanges
-from phylactery_agent.runtime.intake.classification import Classification, asked_in, listen, pointers
+from phylactery_agent.runtime.intake.classification import Classification, asked_in, in_language, listen, pointers
 from phylactery_agent.runtime.intake.inbox import InboxStore
 from phylactery_agent.runtime.intake.interpretation import Interpreter
 from phylactery_agent.runtime.intake.meanings import LikelyMeanings
@@ -294,7 +294,7 @@ class TurnServer:
 
     async def _execute(self, claim: Claim, writes: TurnWrites, times: TurnTimes, active: ActiveTime) -> Ending:
         self.news.tell(claim.lease.thread_key)
-        heard = await self.hydrating.heard(claim)
+        heard = self._in_own_language(claim, await self.hydrating.heard(claim))
         times.pathway = heard.pathway
         trace_id = telemetry.current_trace_id()
         self.runs.begin_turn(writes, trace_id=trace_id, language=heard.language, pathway=heard.pathway)
@@ -664,6 +664,13 @@ class TurnServer:
             return None
         lane = (turn.owner.tenant, turn.owner.user_id)
         return await read_aside(lane, turn.text, partial(read_apart, turn.text, turn.message_starts, self.tools))
+
+    def _in_own_language(self, claim: Claim, heard: Classification) -> Classification:
+        """Return the classification with the language of what was said in a form: the stored text may hide it."""
+        if claim.run.graph != FORM_GRAPH or claim.turn.kind != "message":
+            return heard
+        words = self.sanitizing.words(claim.turn)
+        return in_language(heard, replace(claim, turn=replace(claim.turn, text=words)))
 
     def _spoken(self, claim: Claim, heard: Classification) -> tuple[Claim, Classification]:
         """Return a claim with the words as the person said them, which only the graph of a form is given."""
