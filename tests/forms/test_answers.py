@@ -222,6 +222,13 @@ def test_a_text_keeps_the_words_of_commands_and_asks_about_what_may_be_one(subte
             assert value(said, "story") == text
 
 
+def test_a_text_that_is_asked_back_is_quoted() -> None:
+    said = wishes("story")
+    assert said.say("why is it always late?").turn["response"] == (
+        "Is that your answer: “why is it always late?”? (yes/no)"
+    )
+
+
 def test_a_text_that_accepts_doubt_keeps_questions_and_guesses(subtests: pytest.Subtests) -> None:
     for text in ("why is it always late?", "no idea what went on", "I think it fell", "no, it's the second one"):
         with subtests.test(text):

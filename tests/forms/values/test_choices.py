@@ -81,6 +81,12 @@ def test_yes_and_no_are_read_where_they_are_clear(text: str, value: list[str] | 
     ("text", "value"),
     [
         ("me llamo ana ruiz", ["Ana Ruiz"]),
+        ("bob at example dot com", []),
+        ("never mind", []),
+        ("wrong number", []),
+        ("first visit", []),
+        ("olvídalo", []),
+        ("ana arroba ejemplo punto es", []),
         ("Soy Juan Pérez, quiero una cita", ["Juan Pérez"]),
         ("my name is Bob O'Brien", ["Bob O'Brien"]),
         ("María del Mar", ["María del Mar"]),

@@ -205,9 +205,12 @@ def _doubtful(turn: FormTurn, form: Form, asking: str) -> str:
         return say("doubt_hidden", language, ask=asking)
     if len(values) > 1:
         return say("doubt_several", language, values=say("or", language).join(values))
-    own = doubt["reason"] in {"bound", "others", "request", "correction"}
-    label = _capital(one.label[language]) if doubt["reason"] == "correction" else one.label[language]
-    return say(f"doubt_{doubt['reason']}" if own else "doubt", language, value=values[0], label=label)
+    reason = doubt["reason"]
+    if reason not in {"bound", "others", "correction"} and one.type.name in FREE:
+        reason = "request"  # what somebody wrote is quoted
+    own = reason in {"bound", "others", "request", "correction"}
+    label = _capital(one.label[language]) if reason == "correction" else one.label[language]
+    return say(f"doubt_{reason}" if own else "doubt", language, value=values[0], label=label)
 
 
 def _said_back(turn: FormTurn, form: Form, asking: str) -> str:
