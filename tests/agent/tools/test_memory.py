@@ -75,6 +75,21 @@ def test_all_that_is_kept_is_asked_to_be_forgotten_in_many_words() -> None:
         "delete everything you know about me",
         "wipe all you have stored about me",
         "borra todo lo que guardas de mí",
+        "delete all my data",
+        "erase my personal data please",
+        "erase me",
+        "borra todos mis datos",
+        "elimina mis datos personales",
     )
     assert {forgotten_in(words) for words in many} == {EVERYTHING}
-    assert not any(map(forgotten_in, ("delete everything you wrote to a.txt", "delete everything on my desk")))
+    assert not any(
+        map(
+            forgotten_in,
+            (
+                "delete everything you wrote to a.txt",
+                "delete everything on my desk",
+                "delete my data.txt",
+                "erase me from b.txt",
+            ),
+        )
+    )

@@ -37,9 +37,14 @@ _FORGETS: Final = (
         r"|(?:todo\s+)?lo\s+que\s+(?:sabes|recuerdas|guardas|tienes(?:\s+guardado)?|has\s+guardado))"
         r"\s+(?:about|of|on|de|sobre)\s+(?P<what>.+?)[\s.!?]*$"
     ),
+    chat_expression(
+        _LEAD + r"(?:erase|delete|remove|wipe|clear|borra(?:r)?|elimina(?:r)?|suprime)"
+        r"\s+(?P<what>me|(?:all\s+(?:of\s+)?|todos\s+)?(?:my|mis)\s+(?:personal\s+data|datos\s+personales|data|datos|memories|recuerdos))"
+        r"(?:\s+please|\s+por\s+favor)?[\s.!?]*$"
+    ),
 )
 _ALL: Final = chat_expression(
-    r"(?i)^(?:me|m[ií]|all|everything|todo|it\s+all|(?:all\s+(?:of\s+)?)?(?:my|mis)\s+(?:data|datos|personal\s+data|datos\s+personales|memories|recuerdos)"
+    r"(?i)^(?:me|m[ií]|all|everything|todo|it\s+all|(?:all\s+(?:of\s+)?|todos\s+)?(?:my|mis)\s+(?:data|datos|personal\s+data|datos\s+personales|memories|recuerdos)"
     r"|(?:everything|all|todo)\s+(?:about|de|sobre|you\s+know\s+about|lo\s+que\s+sabes\s+de)\s+(?:me|m[ií])|all\s+of\s+it)$"
 )
 _POINTS: Final = frozenset(
