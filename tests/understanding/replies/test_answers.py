@@ -171,6 +171,7 @@ def test_one_more_word_opens_the_question_again(said: tuple[list[str], str], wor
     [
         *("no", "No.", "nooo", "mejor no", "no gracias", "ni hablar", "claro que no", "cancelá", "ahora no", "nel"),
         *("nope", "no thanks", "don’t", "of course not", "please don't", "never mind", "👎"),
+        *("don't send it", "please do not send it", "no, no lo envíes", "no la mandes"),
         *(
             "não",
             "melhor não",
