@@ -51,3 +51,15 @@ def test_what_the_authors_text_leaves_out_is_said_before_it(prompts: str, submit
 def test_what_is_not_stored_need_not_be_said(submit: str) -> None:
     assert reviewed(REVIEW, submit).endswith("Reservo para ana@example.com. ¿Vale?")
     assert "muelas" not in reviewed(REVIEW, submit)
+
+
+def test_what_a_review_changed_is_said_before_it() -> None:
+    said = Simulation(parse_form(VISIT.format(prompts="", submit="true").encode()), Context("es", NOW, "ES"))
+    for text in ("ana@example.com", "dolor de muelas", "tulipán 7"):
+        said.say(text)
+    changed = said.say("el correo es eva@example.com").turn["response"]
+    assert changed.startswith("Cambiado: correo es ahora eva@example.com.\n\n")
+    assert "Cambiado" not in said.say("hoy llueve").turn["response"]
+    hidden = said.say("la clave es jacinto 9").turn["response"]
+    assert hidden.startswith("Cambiado: clave")
+    assert "jacinto" not in hidden

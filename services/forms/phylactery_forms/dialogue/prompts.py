@@ -104,7 +104,11 @@ def completed(turn: FormTurn, form: Form, conversation: ConversationState, *, an
         return what_to_change(language)
     if not first and not turn["next_action"] and not turn["is_valid"] and read_talk(turn["user_message"]) is not None:
         return say("review_waiting", language)  # after anything else they see again what a yes sends
-    return review(form, conversation)
+    corrected = form.by_id.get(str(turn["metadata"].get("corrected", "")))
+    if not turn["is_valid"] or corrected is None or corrected.id not in conversation["values"]:
+        return review(form, conversation)
+    told = _corrected(corrected, conversation, "").strip()  # what was said in passing may have been taken for an answer
+    return f"{told}\n\n{review(form, conversation)}"
 
 
 def what_to_change(language: Language) -> str:
