@@ -229,6 +229,13 @@ def test_a_text_that_is_asked_back_is_quoted() -> None:
     )
 
 
+def test_another_answer_to_what_was_asked_back_is_said_back() -> None:
+    said = wishes("story")
+    said.say("why is it always late?")
+    assert "tomorrow" in said.say("tomorrow").turn["response"]
+    assert value(said, "story") == "tomorrow"
+
+
 def test_a_text_that_accepts_doubt_keeps_questions_and_guesses(subtests: pytest.Subtests) -> None:
     for text in ("why is it always late?", "no idea what went on", "I think it fell", "no, it's the second one"):
         with subtests.test(text):

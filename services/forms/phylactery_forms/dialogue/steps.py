@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from phylactery_understanding.replies.answers import read_answer
 
-from phylactery_forms.definitions.model import Field, Form
+from phylactery_forms.definitions.model import FREE, Field, Form
 from phylactery_forms.dialogue import prompts
 from phylactery_forms.dialogue.answers import Reading, doubted, read_answer_to, read_correction, settled
 from phylactery_forms.dialogue.commands import apply_command, command_of
@@ -168,6 +168,10 @@ def extract_field(turn: FormTurn, form: Form, context: Context, *, opinion: Opin
         problem, more = reading.problem, dict(reading.more)
         if reading.certain:
             value, implied = reading.values[0].value, reading.values[0].implied
+            asked_back = conversation.get(
+                "doubt"
+            )  # words that are no yes and no no are another answer: it is said back
+            implied = implied or (asked_back is not None and asked_back["field"] == one.id and one.type.name in FREE)
         elif reading.reason:
             doubt, counts = doubted(conversation, one, reading)
     return {
