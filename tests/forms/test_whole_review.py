@@ -59,7 +59,9 @@ def test_what_a_review_changed_is_said_before_it() -> None:
         said.say(text)
     changed = said.say("el correo es eva@example.com").turn["response"]
     assert changed.startswith("Cambiado: correo es ahora eva@example.com.\n\n")
-    assert "Cambiado" not in said.say("hoy llueve").turn["response"]
+    unread = said.say("hoy llueve").turn["response"]
+    assert unread.startswith("No lo he entendido, y no he cambiado nada.\n\n")
+    assert "eva@example.com" in unread
     hidden = said.say("la clave es jacinto 9").turn["response"]
     assert hidden.startswith("Cambiado: clave")
     assert "jacinto" not in hidden

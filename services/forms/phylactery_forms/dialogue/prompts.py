@@ -105,10 +105,12 @@ def completed(turn: FormTurn, form: Form, conversation: ConversationState, *, an
     if not first and not turn["next_action"] and not turn["is_valid"] and read_talk(turn["user_message"]) is not None:
         return say("review_waiting", language)  # after anything else they see again what a yes sends
     corrected = form.by_id.get(str(turn["metadata"].get("corrected", "")))
-    if not turn["is_valid"] or corrected is None or corrected.id not in conversation["values"]:
-        return review(form, conversation)
-    told = _corrected(corrected, conversation, "").strip()  # what was said in passing may have been taken for an answer
-    return f"{told}\n\n{review(form, conversation)}"
+    told = ""
+    if turn["is_valid"] and corrected is not None and corrected.id in conversation["values"]:
+        told = _corrected(corrected, conversation, "").strip()  # also what was said in passing may have been taken so
+    elif not first and answer == "unclear" and not turn["is_valid"] and not turn["next_action"]:
+        told = say("review_unread", language)
+    return "\n\n".join(filter(None, (told, review(form, conversation))))
 
 
 def what_to_change(language: Language) -> str:
