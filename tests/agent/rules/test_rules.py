@@ -224,6 +224,26 @@ def test_a_clause_that_takes_something_back_or_points_to_another_keeps_all_from_
     assert read_request(text, TOOLS).clauses == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'ask Ana, then write "x" to a.txt',
+        'check the numbers and write "x" to a.txt',
+        'keep a copy, then write "x" to a.txt',
+        'consúltalo con Ana y luego escribe "x" en a.txt',
+        'lee b.txt; revisa los datos; escribe "x" en a.txt',
+    ],
+)
+def test_what_is_not_understood_before_an_effect_may_be_its_condition(text: str) -> None:
+    assert read_request(text, TOOLS).clauses == ()
+
+
+def test_what_is_not_understood_before_a_reminder_is_named_beside_it() -> None:
+    reading = read_request("book me a flight and remind me to pack tomorrow at 9 am", TOOLS)
+    assert [call[0].tool for call in reading.clauses] == ["create_reminder"]
+    assert reading.left == ("book me a flight",)
+
+
 def test_one_content_goes_to_each_file_of_a_list() -> None:
     calls = read_request('write "a" to a.txt, b.txt and c.txt', TOOLS).clauses
     assert [call[0].args for call in calls] == [{"content": "a", "path": f"{name}.txt"} for name in "abc"]

@@ -40,12 +40,15 @@ _WORDS: Final = 3
 """Words of a question that is more than an echo of what was said before it: why? should I?"""
 _SENTENCE_ENDS: Final = frozenset(".!\n")
 _OF_ONESELF: Final = expression(
-    r"(?i)^(?:i(?:\s+(?:live|work|study|like|love|hate|speak|play|own|drive|moved|was\s+born|am)|['’]m)\s+\S"
+    r"(?i)^(?:i\s+(?:live|work|study|like|love|hate|speak|play|own|drive|moved|was\s+born)\s+\S"
+    r"|i(?:['’]m|\s+am)\s+(?:from\s|[0-9]|(?:allergic|vegetarian|vegan|diabetic|married|single|divorced|widowed|retired"
+    r"|pregnant)\b)"
     r"|my\s+[\pL ]{2,30}(?:['’]s|\s+(?:is|are|has|have|lives?|works?))\s+\S"
     r"|(?:yo\s+)?(?:vivo|trabajo|estudio|naci|soy|hablo|me\s+(?:llamo|gustan?|encantan?|mude))\s+\S"
     r"|mis?\s+[\pL ]{2,30}\s+(?:es|son|se\s+llaman?|tienen?|viven?|trabajan?)\s+\S)"
 )
-"""How people begin to tell of themselves. What they want, need or prefer may be about the request beside it."""
+"""How people begin to tell of themselves. What they want, need or prefer may be about the request beside it, and so may
+what they are at the moment: I'm waiting for Ana to agree."""
 _DENIES: Final = expression(r"(?i)\b(?:not?|never|nunca|jamas)\b|n['’]t\b")
 _TAKE_WORDS: Final = frozenset({WRITE_FILE.name, SEND_EMAIL.name})
 """Tools whose content may be in the words behind the request, where it has none in quotes."""

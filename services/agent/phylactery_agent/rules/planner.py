@@ -7,6 +7,7 @@ gives an ordered list of readings: the first is planned, the others are used if 
 from __future__ import annotations
 
 import contextvars
+import itertools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -135,14 +136,25 @@ def _reading_of(text: str, tools: ToolRegistry) -> Reading:
 def _partly(
     text: str, cleaned: str, pieces: list[str], readings: list[list[PlannedCall]], tools: ToolRegistry
 ) -> Reading | None:
-    """Return the clauses that were understood, and those that were not, if these change nothing about the others."""
+    """Return the clauses that were understood, and those that were not, if these change nothing about the others.
+
+    One that stands before an effect may be its condition: ask Ana, then write "hello" to a.txt.
+    """
     left = [piece for piece, found in zip(pieces, readings, strict=True) if not found]
     known = [(piece, found) for piece, found in zip(pieces, readings, strict=True) if found]
     if not known or not all(map(doubts.stands_alone, left)):
         return None
+    behind = itertools.dropwhile(bool, readings)
+    if any(_is_weighty(call, tools) for found in behind for call in found):
+        return None
     parts, said = [piece for piece, _ in known], [found for _, found in known]
     whole = _doubted(text, cleaned, parts, said, tools) or _resolved(parts, said)
     return replace(whole, left=tuple(map(_clean, left))) if whole.clauses else None
+
+
+def _is_weighty(call: PlannedCall, tools: ToolRegistry) -> bool:
+    contract = tools[call.tool].contract
+    return contract.effect != "read" and contract.risk != "low"
 
 
 def _with_courtesy(text: str, cleaned: str, readings: list[list[PlannedCall]]) -> list[list[PlannedCall]]:
