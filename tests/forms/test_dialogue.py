@@ -560,7 +560,8 @@ SENDS = ("sí, envíalo", "envíalo", "send it", "correcto", "sí, está bien", 
 NO_SENDS = ("envíalo?", "no lo envíes", "no es correcto", "envíalo a Luis", "send it to bob", "envíalo 👎",
             "send it tomorrow", "está bien, pero cambia el nombre", "gracias", "don't send it", "yes...",
             "is it correct", "correct that", "it is not", "make the reservation", "do it tomorrow",
-            "that's right 👎", "better inside")  # fmt: skip
+            "that's right 👎", "better inside", "great, add the table", "perfect, add that",
+            "good, get the car")  # fmt: skip
 
 
 @each_case("text", SENDS)
