@@ -269,8 +269,18 @@ def test_a_value_that_another_answer_may_mean_is_asked_about(subtests: pytest.Su
 
 def test_a_sentence_about_what_is_asked_is_a_yes_or_a_no(subtests: pytest.Subtests) -> None:
     yes = ("I'd like a voucher", "a voucher would be great", "that works for me", "me gustaría un vale", "buena idea")
-    no = ("no, I don't", "I don't need a voucher", "a voucher is not necessary", "no, no lo quiero")
-    none = ("it's fine", "I'm good", "is a voucher good", "no, I don't mind a voucher", "a voucher wouldn't hurt")
+    no = (
+        "no, I don't",
+        "I don't need a voucher",
+        "a voucher is not necessary",
+        "no, no lo quiero",
+        "I want no voucher",
+    )
+    none = (
+        *("it's fine", "I'm good", "is a voucher good", "no, I don't mind a voucher", "a voucher wouldn't hurt"),
+        *("I don't want to lose a voucher", "I would not want it without a voucher", "no way I go without a voucher"),
+        *("no thanks, I want a voucher", "no quiero ir sin vale", "sure, why would I"),
+    )
     for texts, wanted in (
         (yes, "yes"),
         (no, "no"),
@@ -282,6 +292,14 @@ def test_a_sentence_about_what_is_asked_is_a_yes_or_a_no(subtests: pytest.Subtes
                 said = wishes("voucher")
                 said.say(text)
                 assert value(said, "voucher") == wanted
+
+
+def test_a_sign_alone_is_a_yes_or_a_no(subtests: pytest.Subtests) -> None:
+    for text, wanted in (("👍", "yes"), ("👎", "no"), ("👎.", "no"), ("❌", "no"), ("lunch 👎", None)):
+        with subtests.test(text):
+            said = wishes("voucher")
+            said.say(text)
+            assert value(said, "voucher") == wanted
 
 
 def test_an_option_that_is_denied_around_its_words_is_none(subtests: pytest.Subtests) -> None:

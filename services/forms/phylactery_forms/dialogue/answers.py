@@ -27,6 +27,7 @@ from phylactery_forms.dialogue.words import (
     clauses_of,
     consists_of,
     corrects_by_order,
+    count,
     find,
     headed,
     named_at,
@@ -96,6 +97,9 @@ _NOON: Final = time(12)
 _UNTIL: Final = frozenset({"until", "till", "hasta"})
 _AGREEING: Final[tuple[ListName, ...]] = (
     "agrees", "beside", "being", "degree", "good", "judges", "links", "sends_with", "tail", "wants", "whom", "wish",
+)  # fmt: skip
+_DENYING: Final[tuple[ListName, ...]] = (
+    "negation", "needless", "needed", "wants", "wish", "beside", "being", "echo", "links", "tail", "whom",
 )  # fmt: skip
 _DEPENDING: Final[tuple[ListName, ...]] = ("alternative", "bound", "condition", "hedge", "regret", "others")
 _SINCE: Final = frozenset({"from", "desde"})
@@ -259,10 +263,13 @@ def _decided(one: Field, said: Words, text: str) -> Reading | None:
     owns = any(word in _label_words(one) for word in rest)
     needless = find("needless", rest) is not None
     said_value: str = value or ("no" if denies and owns and (wants or find("needed", rest) is not None) else "")
+    refuses = said_value == "no" and denies
+    if count("negation", rest) > 1 or (refuses and not _opening(said) and not _only_denies(one, rest)):
+        return None  # I would not go without insurance; I don't want to lose it
     if not said_value or (value == "yes" and (denies or find("denial", rest) is not None)):
         return None
-    if value == "yes" and size_at("far", rest, 0):
-        return None  # yes, when it worked
+    if value == "yes" and (size_at("far", rest, 0) or size_at("question", rest, 0)):
+        return None  # yes, when it worked; sure, why would I
     if value == "no" and not denies and (owns or wants or find("put", rest) is not None or read_answer(text) == "yes"):
         return None
     if value == "no" and not denies and not _opening(said) and read_answer(text) == "unclear":
@@ -281,6 +288,8 @@ def _agrees(one: Field, said: Words) -> bool:
     if consists_of("agrees", words, "beside", "whom", "degree", "sends_with"):
         return True
     own = _label_words(one)
+    if find("negation", words) is not None:
+        return False  # I want no insurance
     if (
         not own & {*words}
         or size_at("judges", words, 0)
@@ -289,6 +298,17 @@ def _agrees(one: Field, said: Words) -> bool:
         return False
     while place < len(words):
         size = max(int(words[place] in own), *(size_at(name, words, place) for name in _AGREEING))
+        if not size:
+            return False
+        place += size
+    return True
+
+
+def _only_denies(one: Field, words: Sequence[str]) -> bool:
+    """Return True if words say that what the field is about is not wanted or needed, and nothing else."""
+    own, place, said = _label_words(one), 0, tuple(words)
+    while place < len(said):
+        size = max(int(said[place] in own), *(size_at(name, said, place) for name in _DENYING))
         if not size:
             return False
         place += size
@@ -365,6 +385,8 @@ def _doubt(  # noqa: PLR0917 - each is another part of what was read
         taken |= _covered(said, [each])
         if (span := named_at(form.by_id[name], words)) is not None:
             taken |= {*range(span.start, span.stop)}
+    if not taken:  # a sign is no word: 👎
+        return "left_over" if words else ""
     first, last = min(taken), max(taken)
     if one.type.name == "number":
         taken |= _counted(said, last)
