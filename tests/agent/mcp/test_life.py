@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from phylactery_agent.tools.contract import Implementation, Invocation, ToolFailedError
+from phylactery_agent.tools.mcp.command import process_streams
 from phylactery_agent.tools.mcp.config import load_config
 from phylactery_agent.tools.mcp.pins import Pins, load_pins
 from phylactery_agent.tools.mcp.server import McpServer
@@ -121,6 +122,24 @@ async def test_ended_at_any_moment_a_server_is_gone_and_not_begun_again(
         await lives  # which is cancelled with what awaits it
 
     assert await kept_on(life, moments) == []
+    assert processes_of(tmp_path) == []
+
+
+@pytest.mark.parametrize("cancels", [1, 2, 3])
+async def test_cancelled_again_while_it_begins_a_server_is_gone(tmp_path: Path, cancels: int) -> None:
+    config = load_config(_command("sh", "-c", "sleep 600", str(tmp_path))).servers["test"]
+
+    async def lives() -> None:
+        async with process_streams(config):
+            await asyncio.Event().wait()
+
+    life = asyncio.create_task(lives())
+    await asyncio.sleep(0)
+    for _ in range(cancels):
+        await asyncio.sleep(0)
+        life.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await life
     assert processes_of(tmp_path) == []
 
 

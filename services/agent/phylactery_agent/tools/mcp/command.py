@@ -60,14 +60,12 @@ async def process_streams(config: ServerConfig) -> AsyncIterator[Streams]:
     """
     with _stderr_of(config) as stderr:
         beginning = asyncio.create_task(_begun(config, stderr))
-        try:
-            process = await asyncio.shield(beginning)
-        except asyncio.CancelledError:
-            # Not while it begins: asyncio waits for ever for pipes that it has not connected
-            await asyncio.wait({beginning})
+        # Not cancelled while it begins: asyncio waits for ever for pipes that it has not connected
+        if cancelled := await _done(beginning):
             if beginning.exception() is None:
                 await _whole(_end(beginning.result()))
-            raise
+            raise cancelled
+        process = beginning.result()
     incoming_sent, incoming = anyio.create_memory_object_stream[Incoming](0)
     outgoing, outgoing_read = anyio.create_memory_object_stream[SessionMessage](0)
     reading = asyncio.create_task(_read(process, incoming_sent))
@@ -208,11 +206,20 @@ async def _end(process: Process) -> None:
 async def _whole(work: Coroutine[Any, Any, None]) -> None:
     """Do all of the work, also if the caller is cancelled meanwhile: a server that is half ended would stay."""
     task = asyncio.create_task(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait({task})
-        raise
+    if cancelled := await _done(task):
+        raise cancelled
+    task.result()
+
+
+async def _done(task: asyncio.Task[Any]) -> asyncio.CancelledError | None:
+    """Wait until a task is done, however often the caller is cancelled meanwhile; return the last cancellation."""
+    cancelled = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return cancelled
 
 
 async def _gone(process: Process, seconds: float) -> bool:
