@@ -38,6 +38,8 @@ def test_a_list_is_kept_as_a_file_named_after_it(subtests):
         "make a list of my files",
         "haz una lista de mis archivos",
         "make a list with what I said",
+        "make me a list of names for my dog",
+        "make a list of five ideas for dinner",
         "make a packing list with socks from trip.txt and a hat",
         "make a list with socks in a.txt in b.txt",
     ):
@@ -244,3 +246,14 @@ async def test_a_cancelled_reminder_says_nothing_of_the_others(ana):
     await ana.say("remind me to call mum tomorrow at 6pm")
     await ana.say("remind me to buy milk tomorrow at 7pm")
     assert "milk" not in (await ana.say("cancel the one about mum")).reply.text
+
+
+async def test_a_part_that_no_tool_does_is_told_as_that_part_alone(system: System) -> None:
+    for words, part in (
+        ('write "hello" to d.txt and delete the rest', "I cannot do “delete the rest”, so that part is not done."),
+        ('escribe "hola" en e.txt y borra lo demás', "esa parte no la he hecho."),
+    ):
+        told = (await system.person().say(words)).reply.text
+        assert part in told
+        assert "done nothing" not in told
+        assert "no he hecho nada" not in told

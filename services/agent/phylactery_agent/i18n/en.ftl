@@ -204,6 +204,7 @@ ask_time_past = “{ $when }” has already passed. When shall I remind you?
 ask_time_not_understood = I do not know which moment “{ $when }” is. Say it for example as: tomorrow at 9 am
 zone_told = Your times are those of { $zone } from now on; it is { $clock } there.
 not_the_rest = I did not understand “{ $clause }”, so that part is not done.
+cannot_the_rest = I cannot do “{ $clause }”, so that part is not done.
 ask_what = What shall I remind you of? Say it all together, for example: remind me to call Ana tomorrow at 9 am
 ask_move = Which reminder do you mean, and what is the new time? Cancel it and set it anew, for example: remind me to call Ana tomorrow at 10 am
 ask_mail = To which address, and what shall it say? For example: send an email to ana@example.org: I arrive at 9

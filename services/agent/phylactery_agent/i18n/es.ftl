@@ -202,6 +202,7 @@ ask_time_past = «{ $when }» ya ha pasado. ¿Cuándo te lo recuerdo?
 ask_time_not_understood = No sé qué momento es «{ $when }». Dilo por ejemplo así: mañana a las 9 de la mañana
 zone_told = Desde ahora tus horas son las de { $zone }; allí son las { $clock }.
 not_the_rest = No he entendido «{ $clause }»; esa parte no la he hecho.
+cannot_the_rest = No sé hacer lo de «{ $clause }»; esa parte no la he hecho.
 ask_what = ¿Qué te recuerdo? Dilo todo junto, por ejemplo: recuérdame llamar a Ana mañana a las 9 de la mañana
 ask_move = ¿Qué recordatorio quieres decir, y cuál es la nueva hora? Cancélalo y ponlo de nuevo, por ejemplo: recuérdame llamar a Ana mañana a las 10 de la mañana
 ask_mail = ¿A qué dirección, y qué ha de decir? Por ejemplo: envía un correo a ana@example.org: llego a las 9

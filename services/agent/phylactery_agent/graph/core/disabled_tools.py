@@ -59,6 +59,8 @@ def left_told(reading: Reading, language: Language, tools: ToolRegistry) -> list
 
 def _told_of_part(clause: str, language: Language, tools: ToolRegistry) -> str:
     meant = likely(clause, Said(), tools, language)
+    if CANNOT in {meant.key, plain_reply(clause)}:  # its whole reply says that nothing was done
+        return say("cannot_the_rest", language, clause=shortened(clause))
     asks = meant.key.startswith(("ask_", "cannot_"))
     told = off_told(clause, language, tools) or plainly_told(Reading(()), language, clause, tools)
     return told or say(meant.key if asks else "not_the_rest", language, clause=shortened(clause))

@@ -46,10 +46,9 @@ _LIST_ES: Final = (
     r"(?:un|una|el|la|mi)\s+(?:nueva\s+)?(?P<path>lista(?:\s+(?:de|del|para)(?:\s+(?:el|la|los|las|mi))?\s+[\pL-]+)?)"
     r"(?:\s*:|,?\s+(?:con|que\s+(?:diga|tenga|ponga|incluya)):?)\s+"
 )
-_LIST_EN: Final = (
-    r"(?:an?|the|my)\s+(?:new\s+)?(?P<path>(?:[\pL-]+\s+)?list)"
-    r"(?:\s*:|,?\s+(?:with|of|containing|that\s+(?:has|says)):?)\s+"
-)
+_A_LIST_EN: Final = r"(?:an?|the|my)\s+(?:new\s+)?(?P<path>(?:[\pL-]+\s+)?list)"
+_LIST_EN: Final = _A_LIST_EN + r"(?:\s*:|,?\s+(?:with|containing|that\s+(?:has|says)):?)\s+"
+_LIST_MADE_OF_EN: Final = _A_LIST_EN + r"\s+of:?\s+"
 _LIST_OF_EN: Final = (
     r"(?:an?|the|my)\s+(?:new\s+)?(?P<path>list\s+(?:of|for)\s+(?:(?:the|my)\s+)?[\pL-]+)(?:\s*:|\s+with:?)\s+"
 )
@@ -145,6 +144,12 @@ def _list_kept(args: Mapping[str, Any]) -> dict[str, Any] | None:
     return {**args, "path": path, "content": content}
 
 
+def _list_of_several(args: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a list of several things as a file; one of a single kind has to be thought up: names for my dog."""
+    kept = _list_kept(args)
+    return kept if kept is not None and "\n" in kept["content"] else None
+
+
 READ_FILE: Final = ToolSpec(
     name="read_file",
     descriptions=in_each_language("tool_read_file"),
@@ -195,6 +200,7 @@ WRITE_FILE: Final = ToolSpec(
         Pattern("es", r"(?:me\s+haces|" + _CREATE_ES + r")\s+" + _LIST_ES + _CONTENT, meant=_list_kept),
         Pattern("en", _CREATE_EN + r"\s+" + _LIST_OF_EN + _CONTENT, meant=_list_kept),
         Pattern("en", _CREATE_EN + r"\s+" + _LIST_EN + _CONTENT, meant=_list_kept),
+        Pattern("en", _CREATE_EN + r"\s+" + _LIST_MADE_OF_EN + _CONTENT, meant=_list_of_several),
         Pattern("es", _NOTE_ES + r"\s+en\s+" + _A_FILE_ES + _FILE_NAME + r"\s+" + _CONTENT, {"append": True}),
         Pattern("es", _DOWN_ES + r"\s+en\s+" + _A_FILE_ES + _FILE_NAME + r"\s+que\s+" + _CONTENT, {"append": True}),
         Pattern(
