@@ -343,3 +343,30 @@ def test_what_is_announced_as_anothers_text_is_not_kept(head: str, words: str) -
 )
 def test_what_the_person_says_is_kept(words: str, kept: str) -> None:
     assert is_clear(words, "remember", {"text": kept})
+
+
+CONSULTED = {
+    "en": "ask Ana, then |ask Ana and then |run it by Ana and |check with Bob, then |consult Eva first and then ",
+    "es": "consúltalo con Ana y luego |pregunta a Ana y |habla con Eva y después |pide permiso a Ana y ",
+}
+AWAITED = {
+    "en": ". I'm waiting for the boss to agree|. I'm still waiting for Ana|. I'm opposed|. I'm checking with Bob",
+    "es": ". Estoy esperando a que Ana diga que sí|. Lo estoy consultando|. Me opongo",
+}
+
+
+@each_case(("language", "before"), each(CONSULTED))
+def test_what_somebody_is_to_be_asked_about_first_is_no_clear_request(language: str, before: str) -> None:
+    for words, tool, arguments in ASKS[language]:
+        assert not is_clear(before + words, tool, arguments), before + words
+
+
+@each_case(("language", "behind"), each(AWAITED))
+def test_what_waits_for_somebody_is_no_clear_request(language: str, behind: str) -> None:
+    for words, tool, arguments in ASKS[language]:
+        assert not is_clear(words + behind, tool, arguments), words + behind
+
+
+@each_case("before", ["invite Ana and ", "ask Ana. ", "read b.txt and then "])
+def test_an_order_beside_another_is_as_clear_as_before(before: str) -> None:
+    assert is_clear(f'{before}write "hello" to a.txt', "write_file", {"path": "a.txt", "content": "hello"})

@@ -61,6 +61,7 @@ CLASSES: Final = (
     "fronted",
     "voiced",
     "taunt",
+    "consult",
 )
 OPERATORS: Final = (
     "retraction",

@@ -65,6 +65,8 @@ class _Parser:
         self._before: list[Token] = []
         self._topic: Token | None = None
         self._sentence_now: Sequence[Token] = ()
+        self._consulted: Sequence[Token] | None = None
+        """The sentence in which somebody is to be asked first: what it asks for then depends on the answer."""
         self._numbers: set[int] = set()
         """Numbers that end a sentence, as those of a list on one line may."""
 
@@ -180,9 +182,18 @@ class _Parser:
         left = ask.fault is not None and ask.fault.kind == "negation" and left_open(self._words, texts)
         if ask.fault is not None and (ask.fault.kind in HARD or left):
             self._request.fault = self._request.fault or ask.fault
+        self._depends(ask, clause, verb)
         _cuts_short(self._request.asks, ask)
         ask.previous = self._request.asks[-1] if ask.refers and self._request.asks else None
         self._request.asks.append(ask)
+
+    def _depends(self, ask: Ask, clause: list[Token], verb: int) -> None:
+        """Mark what depends on the answer of somebody who is asked first, in the same sentence."""
+        if self._consulted is not None and self._consulted is self._sentence_now:
+            ask.fault = ask.fault or Fault("condition", " ".join(one.raw for one in clause[:6]))
+            self._request.fault = self._request.fault or ask.fault
+        if self._words.match("consult", [one.text for one in clause], verb):
+            self._consulted = self._sentence_now
 
     def _state(self, clause: list[Token], *, question: bool, joined: bool) -> None:
         """Parse a clause without a request: small talk, a reason, a statement.
