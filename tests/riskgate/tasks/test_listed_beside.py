@@ -10,7 +10,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from tests.support.riskgate.tasks import arguments, with_tasks
 
-_RESULTS = 5
+_RESULTS = 60
 
 
 @pytest.fixture
@@ -31,4 +31,4 @@ async def test_a_health_probe_is_answered_while_a_call_is_compared_with_hostile_
         await health.Check(health_pb2.HealthCheckRequest(), timeout=30)
         answered += not evaluating.done()
     assert (await evaluating).decision
-    assert answered >= 5
+    assert answered >= 5, answered
