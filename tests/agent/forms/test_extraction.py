@@ -21,43 +21,25 @@ from phylactery_forms.dialogue.state import new_conversation, put
 from phylactery_forms.values.model import Context
 
 from tests.agent.forms.test_submissions import answered
-from tests.support.agent.forms import NOW
+from tests.support.agent.forms import DESK, NOW
 from tests.support.agent.scripted_model import ScriptedModel, proposes, says
-from tests.support.agent.system import System, open_system
+from tests.support.agent.system import Person, System, open_system
 from tests.support.servers.model_server import Answer, ModelServer, hangs
 from tests.support.servers.model_server import says as server_says
 
-SEATS = """
-id: desk
-version: 1
-title: {es: Puesto, en: Desk}
-description: {es: Pide un puesto., en: Asks for a desk.}
-triggers: {es: [quiero un puesto], en: [i want a desk]}
-fields:
-  - id: floor
-    type: choice
-    options: {choices: [north, south]}
-    label: {es: ala, en: wing}
-    ask: {es: "¿Qué ala?", en: "Which wing?"}
-  - id: seats
-    type: number
-    options: {maximum: 9}
-    label: {es: sitios, en: seats}
-    ask: {es: "¿Cuántos sitios?", en: "How many seats?"}
-"""
-SECRET = SEATS + "    sensitive: true\n"
-NEVER = SEATS + "model: never\n"
-THANKS = SEATS + "thanks: model\n"
+SECRET = DESK + "    sensitive: true\n"
+NEVER = DESK + "model: never\n"
+THANKS = DESK + "thanks: model\n"
 EN = Context("en", NOW, "ES")
 WORDS = "as many as a pair"
 PAIR = '{"values": [{"field": "seats", "value": "2", "quote": "a pair"}], "corrects": "", "off_topic": false}'
 
 
-def form(text: str = SEATS) -> Form:
+def form(text: str = DESK) -> Form:
     return parse_form(text.encode(), "desk.yaml")
 
 
-async def read(model: Any, text: str = SEATS, *, seconds: float = 20, words: str = WORDS) -> Opinion | None:
+async def read(model: Any, text: str = DESK, *, seconds: float = 20, words: str = WORDS) -> Opinion | None:
     of = form(text)
     conversation: Any = {**put(new_conversation(of, EN), "floor", "south", "tn_0"), "asked": "seats"}
     return await ModelReader(model, "tu_1", seconds=seconds).read(of, conversation, words, EN)
@@ -166,6 +148,14 @@ async def with_model(tmp_path: Path, server: ModelServer, submits: str) -> Async
         yield opened
 
 
+async def asked_for_seats(system: System) -> Person:
+    """Return a person who is asked how many seats, after the wing."""
+    ana = system.person()
+    await ana.say("i want a desk")
+    assert "How many seats?" in (await ana.say("south")).reply.text
+    return ana
+
+
 def reading(*values: tuple[str, str, str], **more: object) -> Answer:
     """Return the answer of a model that reads these fields, values and quotes."""
     said = [{"field": name, "value": value, "quote": quote} for name, value, quote in values]
@@ -175,9 +165,7 @@ def reading(*values: tuple[str, str, str], **more: object) -> Answer:
 async def test_what_only_a_model_reads_is_asked_back_and_a_lie_is_nothing(
     with_model: System, server: ModelServer
 ) -> None:
-    ana = with_model.person()
-    await ana.say("i want a desk")
-    await ana.say("south")
+    ana = await asked_for_seats(with_model)
     server.script(
         reading(("seats", "40", "a pair")),  # more than the field takes
         reading(("seats", "5", "five of them")),  # words that nobody wrote
@@ -196,9 +184,7 @@ async def test_what_only_a_model_reads_is_asked_back_and_a_lie_is_nothing(
 async def test_words_beside_a_value_are_no_doubt_where_the_model_reads_the_same_and_it_is_said_back(
     with_model: System, server: ModelServer
 ) -> None:
-    ana = with_model.person()
-    await ana.say("i want a desk")
-    await ana.say("south")
+    ana = await asked_for_seats(with_model)
     words = "the printer broke and uncle Tom came along, 3"
     server.script(reading(("seats", "2", "3")))
     assert "Shall I put 3?" in (await ana.say(words)).reply.text
@@ -207,9 +193,7 @@ async def test_words_beside_a_value_are_no_doubt_where_the_model_reads_the_same_
 
 
 async def test_a_denied_value_stays_denied_whatever_a_model_says(with_model: System, server: ModelServer) -> None:
-    ana = with_model.person()
-    await ana.say("i want a desk")
-    await ana.say("south")
+    ana = await asked_for_seats(with_model)
     server.otherwise = lambda _asked: reading(("seats", "3", "3"))
     for words in ("anything but 3", "3 or 4, hard to say", "my wife's cousin wants 3 of his own?"):
         told = (await ana.say(words)).reply.text
@@ -219,9 +203,7 @@ async def test_a_denied_value_stays_denied_whatever_a_model_says(with_model: Sys
 async def test_a_correction_that_only_a_model_sees_is_asked_about_and_a_no_keeps_the_answer(
     with_model: System, server: ModelServer
 ) -> None:
-    ana = with_model.person()
-    await ana.say("i want a desk")
-    await ana.say("south")
+    ana = await asked_for_seats(with_model)
     words = "polar bears live north, penguins do too"
     server.otherwise = lambda _asked: reading(("floor", "north", "north"), corrects="floor")
     assert "Wing: shall I change it to north?" in (await ana.say(words)).reply.text
@@ -233,9 +215,7 @@ async def test_a_correction_that_only_a_model_sees_is_asked_about_and_a_no_keeps
 async def test_what_the_rules_read_or_refuse_is_asked_of_no_model_but_for_the_thanks(
     with_model: System, server: ModelServer
 ) -> None:
-    ana = with_model.person()
-    await ana.say("i want a desk")
-    await ana.say("south")
+    ana = await asked_for_seats(with_model)
     await ana.say("40")
     assert list(server.asked) == []
     server.script(server_says("Enjoy your desk!"))
@@ -248,9 +228,7 @@ async def test_what_the_rules_read_or_refuse_is_asked_of_no_model_but_for_the_th
 async def test_a_model_that_does_not_thank_in_time_leaves_the_forms_own_sentence(
     with_model: System, server: ModelServer
 ) -> None:
-    ana = with_model.person()
-    await ana.say("i want a desk")
-    await ana.say("south")
+    ana = await asked_for_seats(with_model)
     server.otherwise = lambda _asked: hangs()
     assert (await ana.say("4")).reply.text.endswith("seats: 4. Thank you!")
 
@@ -259,9 +237,7 @@ async def test_a_model_that_does_not_thank_in_time_leaves_the_forms_own_sentence
 async def test_a_form_that_was_sent_is_thanked_for_after_what_was_done_is_said(
     with_model: System, server: ModelServer
 ) -> None:
-    ana = with_model.person()
-    await ana.say("i want a desk")
-    await ana.say("south")
+    ana = await asked_for_seats(with_model)
     review = await ana.say("4")
     assert list(server.asked) == []
     server.script(server_says("Enjoy your desk!"))

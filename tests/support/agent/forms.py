@@ -45,6 +45,25 @@ fields:
 escalation: {llm_intent: true, timeout: {minutes: 600}}
 """
 
+DESK = """
+id: desk
+version: 1
+title: {es: Puesto, en: Desk}
+description: {es: Pide un puesto., en: Asks for a desk.}
+triggers: {es: [quiero un puesto], en: [i want a desk]}
+fields:
+  - id: floor
+    type: choice
+    options: {choices: [north, south]}
+    label: {es: ala, en: wing}
+    ask: {es: "¿Qué ala?", en: "Which wing?"}
+  - id: seats
+    type: number
+    options: {maximum: 9}
+    label: {es: sitios, en: seats}
+    ask: {es: "¿Cuántos sitios?", en: "How many seats?"}
+"""
+
 
 def contact(**changes: Any) -> Form:
     """Return a small form that submits nothing."""
